@@ -1,0 +1,6 @@
+//! Outcrop runs annotated numeric pipelines.
+#![deny(missing_docs)]
+
+pub mod dtype;
+pub mod shape;
+pub mod units;
