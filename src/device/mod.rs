@@ -1,0 +1,3 @@
+//! Devices: where kernels run and blocks live.
+
+pub mod contract;

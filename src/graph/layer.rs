@@ -1,0 +1,142 @@
+//! A layer: one operation over whole chunked arrays, with the annotations in force when it was made.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::annotate::{self, Annotations};
+use crate::dtype::DType;
+use crate::graph::chunking::Chunking;
+use crate::graph::op::Op;
+use crate::shape::Shape;
+use crate::token::{Token, Tokenizer};
+
+/// One node of the layer graph. Immutable; a rewrite makes a new one from it.
+pub struct Layer {
+    name: String,
+    label: Option<Arc<str>>,
+    token: Token,
+    op: Op,
+    inputs: Vec<Arc<Layer>>,
+    chunks: Chunking,
+    dtype: DType,
+    annotations: Annotations,
+}
+
+impl Layer {
+    /// Makes a layer under the scope's annotations. This is the one place where a scope is captured.
+    pub fn new(op: Op, inputs: Vec<Arc<Layer>>, chunks: Chunking, dtype: DType) -> Arc<Self> {
+        let token = inputs
+            .iter()
+            .fold(Tokenizer::new("layer").token(op.token()), |fields, input| fields.token(input.token))
+            .text(dtype.name())
+            .text(&chunks_text(&chunks))
+            .finish();
+        let annotations = annotate::current();
+        let mut name = format!("{}-{}", op.name(), token.short());
+        if let Some(suffix) = annotations.token() {
+            name = format!("{name}-{suffix}");
+        }
+        Arc::new(Layer { name, label: None, token, op, inputs, chunks, dtype, annotations })
+    }
+
+    /// The same layer under a name that the user chose, kept to the letter.
+    pub fn named(&self, name: &str) -> Arc<Self> {
+        let mut layer = self.copy();
+        layer.name = name.to_owned();
+        layer.label = Some(name.into());
+        Arc::new(layer)
+    }
+
+    /// The same layer, said to belong to what the user calls `label` (one expression of a pipeline file
+    /// makes several layers).
+    pub fn labelled(&self, label: &Arc<str>) -> Arc<Self> {
+        let mut layer = self.copy();
+        layer.label = Some(label.clone());
+        Arc::new(layer)
+    }
+
+    /// Unique in a graph.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the user calls it, where that isn't the name.
+    pub fn label(&self) -> Option<&str> {
+        self.label.as_deref()
+    }
+
+    /// Content token: operation, inputs, chunks and type, without annotations and names.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// What it does.
+    pub fn op(&self) -> &Op {
+        &self.op
+    }
+
+    /// The layers it reads, in the operation's order.
+    pub fn inputs(&self) -> &[Arc<Layer>] {
+        &self.inputs
+    }
+
+    /// How its result is cut into blocks.
+    pub fn chunks(&self) -> &Chunking {
+        &self.chunks
+    }
+
+    /// Shape of its result.
+    pub fn shape(&self) -> Shape {
+        self.chunks.shape()
+    }
+
+    /// Element type of its result.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// What was asked for it.
+    pub fn annotations(&self) -> &Annotations {
+        &self.annotations
+    }
+
+    fn copy(&self) -> Layer {
+        Layer {
+            name: self.name.clone(),
+            label: self.label.clone(),
+            token: self.token,
+            op: self.op.clone(),
+            inputs: self.inputs.clone(),
+            chunks: self.chunks.clone(),
+            dtype: self.dtype,
+            annotations: self.annotations.clone(),
+        }
+    }
+}
+
+impl Drop for Layer {
+    /// Chains of 10^5 layers are ordinary; dropping them must not recurse.
+    fn drop(&mut self) {
+        let mut dying = std::mem::take(&mut self.inputs);
+        while let Some(layer) = dying.pop() {
+            if let Some(mut layer) = Arc::into_inner(layer) {
+                dying.append(&mut layer.inputs);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} {}", self.name, self.op.name(), self.dtype, self.chunks)
+    }
+}
+
+fn chunks_text(chunks: &Chunking) -> String {
+    use crate::graph::chunking::AxisChunks;
+    let axis = |axis: &AxisChunks| match axis {
+        AxisChunks::Regular { extent, size } => format!("{extent}/{size}"),
+        AxisChunks::Irregular { bounds } => format!("{bounds:?}"),
+    };
+    chunks.axes().iter().map(axis).collect::<Vec<_>>().join(";")
+}

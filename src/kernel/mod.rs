@@ -1,0 +1,123 @@
+//! Kernels: what a device is asked to compile and launch, as data.
+//!
+//! A [`Kernel`] is compiled once for a layer; each task launches it with [`Arguments`] of its own. The
+//! function library that all backends share is [`math`].
+
+pub mod state;
+
+use std::sync::Arc;
+
+use crate::block::Block;
+use crate::dtype::DType;
+use crate::graph::expr::{Expr, SharedExpr};
+use crate::graph::op::Reduction;
+use crate::graph::piece::Piece;
+use crate::shape::{Region, Shape};
+
+pub use state::{StateClass, StateSpec};
+
+/// A whole array as a kernel sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArraySpec {
+    /// Element type.
+    pub dtype: DType,
+    /// Extents of the whole array; axes of extent 1 stretch in an elementwise kernel.
+    pub shape: Shape,
+}
+
+/// What to compile. Everything that is the same for all tasks of a layer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kernel {
+    /// `output[e] = expr(inputs at e)` for every element `e` of the output block.
+    Map(MapKernel),
+    /// Folds a block of the domain into a state (see [`StateSpec`]): the expression at every element, then
+    /// the reduction along `axes`. The state's shape is the block's, 1 along the reduced axes, with the
+    /// planes as a new first axis; for [`Reduction::Count`] it is `(bins,)`.
+    Fold {
+        /// What to compute at every element.
+        map: MapKernel,
+        /// What to fold.
+        reduction: Reduction,
+        /// Axes of the domain that are folded, ascending.
+        axes: Vec<usize>,
+        /// The state's form.
+        state: StateSpec,
+    },
+    /// Combines the operands, states of one shape, in their order.
+    Combine {
+        /// What they are states of.
+        reduction: Reduction,
+        /// Their form.
+        state: StateSpec,
+    },
+    /// Turns one state into the result: the planes' axis goes, and the elements become `output`s. The
+    /// output block has as many elements as a plane, in the same order; its axes may be fewer.
+    Finish {
+        /// What it is the state of.
+        reduction: Reduction,
+        /// Its form.
+        state: StateSpec,
+        /// Type of the result.
+        output: DType,
+    },
+    /// Copies [`Arguments::pieces`].
+    Copy {
+        /// Element type of operands and output.
+        dtype: DType,
+    },
+}
+
+/// An elementwise kernel over some domain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapKernel {
+    /// What to compute.
+    pub expr: SharedExpr,
+    /// The inputs that the expression numbers.
+    pub inputs: Vec<ArraySpec>,
+    /// Extents of the whole domain: the output's, for a map.
+    pub shape: Shape,
+}
+
+impl MapKernel {
+    /// The kernel of an expression over inputs.
+    pub fn new(expr: &Arc<Expr>, inputs: Vec<ArraySpec>, shape: Shape) -> Self {
+        MapKernel { expr: expr.clone(), inputs, shape }
+    }
+}
+
+impl Kernel {
+    /// A short name for messages and traces.
+    pub fn name(&self) -> String {
+        match self {
+            Kernel::Map(_) => "map".to_owned(),
+            Kernel::Fold { reduction, .. } => format!("{} of a block", reduction.name()),
+            Kernel::Combine { reduction, .. } => format!("{} of states", reduction.name()),
+            Kernel::Finish { reduction, .. } => format!("{} result", reduction.name()),
+            Kernel::Copy { .. } => "copy".to_owned(),
+        }
+    }
+}
+
+/// One block that a launch reads.
+#[derive(Clone, Debug)]
+pub struct Operand {
+    /// Which of the kernel's inputs it belongs to. An input read by a stencil may have several blocks.
+    pub input: u16,
+    /// The block.
+    pub block: Block,
+    /// Where it lies in its whole array; extents of a broadcast axis are 1.
+    pub region: Region,
+}
+
+/// What one launch reads and writes.
+#[derive(Clone, Debug)]
+pub struct Arguments {
+    /// The blocks read, by input, and for each input the block at the output's own place first.
+    pub operands: Vec<Operand>,
+    /// The block written. Nobody else reads or writes it meanwhile. It may be a strided view.
+    pub output: Block,
+    /// The part of the domain that is computed: for a map, where the output lies in its array.
+    pub region: Region,
+    /// For [`Kernel::Copy`]: what comes from where.
+    pub pieces: Vec<Piece>,
+}
