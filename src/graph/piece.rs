@@ -41,7 +41,6 @@ struct Run {
     at: usize,
     length: usize,
     start: usize,
-    step: isize,
 }
 
 /// The input blocks that a copied block is made of, and the pieces, which number those blocks by their
@@ -135,7 +134,7 @@ fn constant_face(region: &Region, halo: &[usize], axis: usize, to: usize, mode: 
 
 fn fixed_run(chunks: &AxisChunks, index: usize) -> Run {
     let block = chunks.find(index);
-    Run { block, at: 0, length: 1, start: index - chunks.start(block), step: 0 }
+    Run { block, at: 0, length: 1, start: index - chunks.start(block) }
 }
 
 /// The runs of output elements `region` along `axis`, cut where the input's blocks end.
@@ -153,7 +152,7 @@ fn range_runs(chunks: &AxisChunks, start: usize, step: isize, region: &Region, a
             (from - low) / step.unsigned_abs() + 1
         };
         let taken = room.min(length - done);
-        runs.push(Run { block, at: done, length: taken, start: from - low, step });
+        runs.push(Run { block, at: done, length: taken, start: from - low });
         done += taken;
     }
     runs
