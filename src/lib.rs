@@ -9,6 +9,7 @@ pub mod dtype;
 pub mod graph;
 pub mod ids;
 pub mod kernel;
+pub mod machine;
 pub mod shape;
 pub mod token;
 pub mod units;
