@@ -233,14 +233,14 @@ impl Annotations {
         &self.fields().resources
     }
 
-    /// `workers`, sorted and without duplicates; empty where not given.
-    pub fn workers(&self) -> &[String] {
-        self.fields().workers.as_deref().unwrap_or_default()
+    /// `workers`, where given: sorted, without duplicates, never empty.
+    pub fn workers(&self) -> Option<&[String]> {
+        self.fields().workers.as_deref()
     }
 
-    /// `allow_other_workers`, where given; absent counts as false.
-    pub fn allow_other_workers(&self) -> Option<bool> {
-        self.fields().allow_other_workers
+    /// `allow_other_workers`; absent is false.
+    pub fn allow_other_workers(&self) -> bool {
+        self.fields().allow_other_workers.unwrap_or(false)
     }
 
     /// `timeout`, where given.
@@ -251,6 +251,19 @@ impl Annotations {
     /// Every annotation that Outcrop gives no meaning to.
     pub fn custom(&self) -> &BTreeMap<String, serde_json::Value> {
         &self.fields().custom
+    }
+
+    /// Only what decides where a layer may run: `device`, `gpu`, `memory`, `workers`, `allow_other_workers`.
+    pub fn placement(&self) -> Annotations {
+        let fields = self.fields();
+        Annotations(Some(Arc::new(Fields {
+            device: fields.device,
+            gpu: fields.gpu,
+            memory: fields.memory,
+            workers: fields.workers.clone(),
+            allow_other_workers: fields.allow_other_workers,
+            ..Fields::default()
+        })))
     }
 
     fn fields(&self) -> &Fields {

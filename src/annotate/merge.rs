@@ -60,12 +60,11 @@ impl Annotations {
     pub fn fused(&self, other: &Annotations) -> Result<Annotations, Conflict> {
         let (left, right) = (self.fields(), other.fields());
         let resources = used(&left.resources);
-        let other_workers = |fields: &Fields| fields.allow_other_workers.unwrap_or(false);
         let may_fuse = [
             ("retries", left.retries.is_none() || right.retries.is_none() || left.retries == right.retries),
             ("gpu", self.gpu() == other.gpu()),
             ("resources", resources == used(&right.resources)),
-            ("allow_other_workers", other_workers(left) == other_workers(right)),
+            ("allow_other_workers", self.allow_other_workers() == other.allow_other_workers()),
             ("timeout", left.timeout.is_none() && right.timeout.is_none()),
         ];
         if let Some((key, _)) = may_fuse.into_iter().find(|(_, may)| !may) {

@@ -233,6 +233,14 @@ fn fusion_follows_the_table() {
 }
 
 #[test]
+fn placement_leaves_the_rest_out() {
+    let all =
+        given(&[("gpu", 1.into()), ("memory", "2 GiB".into()), ("priority", 1.into()), ("note", 1.into())]);
+    assert_eq!(all.placement().to_string(), "gpu=1 memory=\"2.0 GiB\"");
+    assert!(given(&[("priority", 1.into())]).placement().is_empty());
+}
+
+#[test]
 fn conflicts_show_both_values() {
     let message = |left: &[(&str, Value)], right: &[(&str, Value)]| {
         given(left).fused(&given(right)).expect_err("a conflict").to_string()
