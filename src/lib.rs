@@ -6,6 +6,7 @@ pub mod block;
 pub mod collections;
 pub mod device;
 pub mod dtype;
+pub mod exec;
 pub mod graph;
 pub mod ids;
 pub mod kernel;

@@ -71,6 +71,11 @@ impl Step {
     pub const NO_KERNEL: u32 = u32::MAX;
     /// The value is for other steps only.
     pub const NO_OUTPUT: u16 = u16::MAX;
+
+    /// Bytes that the step allocates for its value: parts of results are allocated once, from the start.
+    pub fn allocated(&self) -> u64 {
+        if self.output == Step::NO_OUTPUT { self.bytes } else { 0 }
+    }
 }
 
 /// A value that a step reads.
@@ -287,6 +292,11 @@ impl Plan {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Bytes beyond its value that a step holds while it runs, because its `memory` annotation says so.
+    pub fn scratch(&self, step: &Step) -> u64 {
+        if step.kernel == Step::NO_KERNEL { 0 } else { self.layers[step.layer as usize].reserve }
     }
 
     /// How many steps read each value.

@@ -4,7 +4,7 @@ use crate::ids::StepId;
 use crate::machine::{Machine, MemoryId};
 use crate::plan::error::PlanError;
 use crate::settings::Settings;
-use crate::steps::{MemoryPlan, Plan, Step};
+use crate::steps::{MemoryPlan, Plan};
 use crate::units::Bytes;
 
 /// Fills in [`Plan::memories`].
@@ -27,8 +27,8 @@ pub fn measure(plan: &mut Plan, machine: &Machine, settings: &Settings) -> Resul
         let id = StepId::at(index);
         let step = plan.steps[index];
         let memory = usize::from(step.memory.0);
-        held[memory] += allocated(&step);
-        let reserve = reserve(plan, &step);
+        held[memory] += step.allocated();
+        let reserve = plan.scratch(&step);
         if held[memory] + reserve > peaks[memory].0 {
             peaks[memory] = (held[memory] + reserve, Some(id));
         }
@@ -36,11 +36,11 @@ pub fn measure(plan: &mut Plan, machine: &Machine, settings: &Settings) -> Resul
             let value = plan.step(operand.step);
             unread[operand.step.index()] -= 1;
             if unread[operand.step.index()] == 0 {
-                held[usize::from(value.memory.0)] -= allocated(value);
+                held[usize::from(value.memory.0)] -= value.allocated();
             }
         }
         if unread[index] == 0 {
-            held[memory] -= allocated(&step);
+            held[memory] -= step.allocated();
         }
     }
     plan.memories = (0..count)
@@ -62,16 +62,6 @@ pub fn measure(plan: &mut Plan, machine: &Machine, settings: &Settings) -> Resul
         }
     }
     Ok(())
-}
-
-/// Bytes that a step allocates for its value: parts of results are allocated once, from the start.
-pub fn allocated(step: &Step) -> u64 {
-    if step.output == Step::NO_OUTPUT { step.bytes } else { 0 }
-}
-
-/// Bytes beyond its value that a step holds while it runs, because its `memory` annotation says so.
-pub fn reserve(plan: &Plan, step: &Step) -> u64 {
-    if step.kernel == Step::NO_KERNEL { 0 } else { plan.layers[step.layer as usize].reserve }
 }
 
 fn budget(machine: &Machine, settings: &Settings, memory: MemoryId) -> Option<Bytes> {
