@@ -1,0 +1,3 @@
+//! Kernels: what runs on the elements of a block.
+
+pub mod math;
