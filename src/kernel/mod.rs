@@ -4,6 +4,7 @@
 //! function library that all backends share is [`math`].
 
 pub mod capability;
+pub mod math;
 pub mod state;
 
 use std::sync::Arc;
