@@ -40,16 +40,8 @@ pub enum Kind {
 
 impl DType {
     /// Every element type, in promotion order within a kind.
-    pub const ALL: [DType; 8] = [
-        DType::Bool,
-        DType::U8,
-        DType::I16,
-        DType::I32,
-        DType::U32,
-        DType::I64,
-        DType::F32,
-        DType::F64,
-    ];
+    pub const ALL: [DType; 8] =
+        [DType::Bool, DType::U8, DType::I16, DType::I32, DType::U32, DType::I64, DType::F32, DType::F64];
 
     /// Bytes of one element.
     pub const fn size(self) -> usize {

@@ -2,5 +2,6 @@
 #![deny(missing_docs)]
 
 pub mod dtype;
+pub mod pipeline;
 pub mod shape;
 pub mod units;

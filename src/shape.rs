@@ -39,9 +39,8 @@ impl Shape {
     /// extent of 1 stretches. `None` when they don't fit.
     pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
         let axes = self.len().max(other.len());
-        let at = |shape: &Shape, axis: usize| {
-            (axis + shape.len()).checked_sub(axes).map_or(1, |own| shape[own])
-        };
+        let at =
+            |shape: &Shape, axis: usize| (axis + shape.len()).checked_sub(axes).map_or(1, |own| shape[own]);
         (0..axes)
             .map(|axis| match (at(self, axis), at(other, axis)) {
                 (a, b) if a == b => Some(a),
