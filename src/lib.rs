@@ -6,12 +6,16 @@ pub mod block;
 pub mod collections;
 pub mod device;
 pub mod dtype;
+pub mod error;
 pub mod exec;
 pub mod graph;
 pub mod ids;
 pub mod kernel;
 pub mod machine;
+pub mod pipeline;
 pub mod plan;
+pub mod report;
+// pub mod session; needs device::host and device::probe
 pub mod settings;
 pub mod shape;
 pub mod steps;

@@ -209,8 +209,10 @@ pub struct Plan {
     pub operands: Vec<StepOperand>,
     /// Pairs `(earlier, later)` that must keep their order though no value passes.
     pub orderings: Vec<(StepId, StepId)>,
-    /// Results to keep, in the order asked.
+    /// Results to keep, each once.
     pub outputs: Vec<PlanOutput>,
+    /// For each array asked for, which of `outputs` it is.
+    pub requested: Vec<u16>,
     /// Names of the machine's devices.
     pub device_names: Vec<String>,
     /// Names of the machine's memories.

@@ -19,7 +19,7 @@ pub mod verify;
 
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::{GroupId, LayerId, StepId};
-use crate::machine::{DeviceId, Machine, MemoryId};
+use crate::machine::{Machine, MemoryId};
 use crate::plan::cost::Work;
 use crate::plan::fuse::{Group, Groups, fuse};
 use crate::plan::lower::{TaskGraph, plan_inputs};
@@ -57,6 +57,7 @@ pub fn plan(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Resul
     let order = order::order(&tasks, &priority);
     let mut plan = assemble(tasks, &order, layers);
     plan.outputs = outputs(graph, &groups);
+    plan.requested = requested(graph, &groups, &plan.outputs);
     plan.device_names = machine.devices.iter().map(|device| device.name.clone()).collect();
     plan.memory_names = machine.memories.iter().map(|memory| memory.name.clone()).collect();
     plan.threads = settings.threads;
@@ -128,6 +129,15 @@ fn outputs(graph: &LayerGraph, groups: &Groups) -> Vec<PlanOutput> {
         .collect()
 }
 
+/// For each output of the graph that isn't a sink, its place among the plan's outputs.
+fn requested(graph: &LayerGraph, groups: &Groups, outputs: &[PlanOutput]) -> Vec<u16> {
+    let place = |&layer: &LayerId| {
+        let group = groups.of(layer).0;
+        outputs.iter().position(|output| output.layer == group).map(|at| at as u16)
+    };
+    graph.outputs().iter().filter_map(place).collect()
+}
+
 /// Renumbers tasks by their planned order.
 fn assemble(tasks: TaskGraph, order: &[u32], mut layers: Vec<PlanLayer>) -> Plan {
     let mut rank = vec![StepId(0); order.len()];
@@ -169,9 +179,4 @@ fn count_transfer(
         }
         None => edges.push(TransferEdge { from, to, count: 1, bytes }),
     }
-}
-
-/// The device that a plan's layer runs on, by name.
-pub fn device_name(plan: &Plan, device: DeviceId) -> &str {
-    plan.device_names.get(usize::from(device.0)).map_or("?", String::as_str)
 }
