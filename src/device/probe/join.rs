@@ -191,7 +191,7 @@ fn datasheet_rates(speed: &Speed, usual: Rates) -> Rates {
     };
     let flops_f32 = known(speed.cores, speed.core_clock_mhz).map_or(usual.flops_f32, |mega| 2.0 * 1e6 * mega);
     let double = match speed.compute_capability {
-        Some((6 | 7 | 8 | 9 | 10, 0)) => 1.0 / 2.0,
+        Some((6..=10, 0)) => 1.0 / 2.0,
         Some((6 | 7, _)) => 1.0 / 32.0,
         _ => 1.0 / 64.0,
     };
