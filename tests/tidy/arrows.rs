@@ -24,9 +24,21 @@ const TABLE: &[(&str, &[&str])] = &[
     ("simulate", &["steps", "machine"]),
     // Which kernels there are is data about the backends: a reason that the plan shows.
     ("plan", &["graph", "machine", "steps", "simulate", "settings", "kernel::capability", "kernel::state"]),
-    ("kernel", &["graph::op", "graph::expr", "graph::piece"]),
-    ("device", &["kernel", "machine", "graph::op", "graph::expr", "graph::piece"]),
-    ("device::sim", &["device", "kernel", "machine", "graph::op", "graph::expr", "graph::piece", "simulate"]),
+    ("kernel", &["graph::op", "graph::expr", "graph::expr_ops", "graph::piece"]),
+    ("device", &["kernel", "machine", "graph::op", "graph::expr", "graph::expr_ops", "graph::piece"]),
+    (
+        "device::sim",
+        &[
+            "device",
+            "kernel",
+            "machine",
+            "graph::op",
+            "graph::expr",
+            "graph::expr_ops",
+            "graph::piece",
+            "simulate",
+        ],
+    ),
     ("exec", &["steps", "device::contract", "kernel", "machine"]),
     (
         "error",
@@ -105,9 +117,7 @@ pub fn arrows(source: &Source) -> Findings {
     let may = |path: &[String]| {
         let own = module.first() == path.first() && !name.contains("::");
         let below = |prefix: &&str| is_below(path, prefix);
-        own || is_below(path, name)
-            || BASE.iter().any(|base| below(&base))
-            || allowed.iter().any(|a| below(&a))
+        own || is_below(path, name) || BASE.iter().any(below) || allowed.iter().any(below)
     };
     let mut findings = Vec::new();
     for (line, path) in paths(source, &module) {

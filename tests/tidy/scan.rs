@@ -80,7 +80,15 @@ fn mark_test_files(sources: &mut [Source]) {
                 && let Some(name) = name.strip_suffix(';')
             {
                 let mut module = source.module();
-                module.push(name.to_owned());
+                match source.raw[line - 1]
+                    .trim()
+                    .strip_prefix("#[path = \"")
+                    .and_then(|p| p.strip_suffix(".rs\"]"))
+                {
+                    // Relative to the folder that the file stands in.
+                    Some(file) => *module.last_mut().expect("a module with a file") = file.to_owned(),
+                    None => module.push(name.to_owned()),
+                }
                 modules.push(module);
             }
         }
@@ -226,6 +234,21 @@ fn comments_strings_and_characters_are_blanked() {
     for (text, want) in table {
         assert_eq!(blanked(text).trim_end(), want, "{text}");
     }
+}
+
+#[test]
+fn test_files_are_marked() {
+    let parent = |text| Source::new("src/a/read.rs", text);
+    let child = |path| Source::new(path, "fn x() {}");
+    let mut sources = [
+        parent("#[cfg(test)]\nmod tests;\n#[cfg(test)]\n#[path = \"read_tests.rs\"]\nmod far;\nmod code;"),
+        child("src/a/read/tests.rs"),
+        child("src/a/read/tests/more.rs"),
+        child("src/a/read_tests.rs"),
+        child("src/a/read/code.rs"),
+    ];
+    mark_test_files(&mut sources);
+    assert_eq!(sources.map(|source| source.test[0]), [true, true, true, true, false]);
 }
 
 #[test]
