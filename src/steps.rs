@@ -254,7 +254,9 @@ impl Plan {
         let block = step.block as usize;
         match step.kind {
             StepKind::Transfer => self.region(self.operands(id)[0].step),
-            StepKind::Pad { input } => padded(&layer.chunks.region_of(block), &layer.inputs[usize::from(input)]),
+            StepKind::Pad { input } => {
+                padded(&layer.chunks.region_of(block), &layer.inputs[usize::from(input)])
+            }
             StepKind::Fold | StepKind::Combine => match &layer.op {
                 Op::Reduce(reduce) => reduce.domain.region_of(block),
                 _ => layer.chunks.region_of(block),
@@ -321,7 +323,12 @@ fn padded(region: &Region, input: &PlanInput) -> Region {
 }
 
 /// The blocks that a gathering or padding step reads, in the order in which its pieces number them.
-pub fn gathered_blocks(kind: StepKind, op: &Op, inputs: &[PlanInput], region: &Region) -> SmallVec<[usize; 4]> {
+pub fn gathered_blocks(
+    kind: StepKind,
+    op: &Op,
+    inputs: &[PlanInput],
+    region: &Region,
+) -> SmallVec<[usize; 4]> {
     match (kind, op) {
         (StepKind::Pad { input }, _) => {
             let input = &inputs[usize::from(input)];

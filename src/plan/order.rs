@@ -176,7 +176,8 @@ fn by_priority(links: &Links, depth_first: &[u32], priority: &[f64]) -> Vec<u32>
         rank[task as usize] = at as u32;
     }
     let key = |task: u32| (Urgency(urgency[task as usize]), Reverse(rank[task as usize]), task);
-    let mut waiting: Vec<u32> = (0..rank.len() as u32).map(|task| links.before.of(task).len() as u32).collect();
+    let mut waiting: Vec<u32> =
+        (0..rank.len() as u32).map(|task| links.before.of(task).len() as u32).collect();
     let ready = (0..rank.len() as u32).filter(|&task| waiting[task as usize] == 0);
     let mut heap: BinaryHeap<_> = ready.map(key).collect();
     let mut order = Vec::with_capacity(rank.len());
