@@ -4,6 +4,8 @@
 //! reads it is done. There are therefore no separate steps that free: the moment is a count of readers, and
 //! `explain` shows it. Moves between memories are steps of their own ([`StepKind::Transfer`]).
 
+mod display;
+
 use smallvec::SmallVec;
 
 use crate::annotate::Annotations;
