@@ -3,6 +3,7 @@
 //! A [`Kernel`] is compiled once for a layer; each task launches it with [`Arguments`] of its own. The
 //! function library that all backends share is [`math`].
 
+pub mod math;
 pub mod state;
 
 use std::sync::Arc;

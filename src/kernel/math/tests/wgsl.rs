@@ -1,0 +1,1 @@
+//! The functions in WGSL parse and validate.
