@@ -1,3 +1,5 @@
 //! Devices: where kernels run and blocks live.
 
 pub mod contract;
+#[cfg(feature = "wgpu")]
+pub mod wgpu;

@@ -3,6 +3,8 @@
 //! A [`Kernel`] is compiled once for a layer; each task launches it with [`Arguments`] of its own. The
 //! function library that all backends share is [`math`].
 
+pub mod capability;
+pub mod render;
 pub mod state;
 
 use std::sync::Arc;
