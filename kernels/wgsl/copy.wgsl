@@ -4,7 +4,7 @@
 {{bindings}}
 const PIECE = 32u;
 fn param(at: u32) -> i32 { return bitcast<i32>(params[at]); }
-fn read(at: i32) -> {{type}} { {{read}} }
+fn element(at: i32) -> {{type}} { {{read}} }
 
 @compute @workgroup_size({{workgroup}})
 fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) groups: vec3u) {
@@ -22,8 +22,8 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
     let units = params[piece + 6u];
     var row = rest / units;
     let unit = rest - row * units;
-    var to = param(piece + 1u);
-    var from = param(piece + 2u);
+    var target_at = param(piece + 1u);
+    var source = param(piece + 2u);
     let length = param(piece + 3u);
     let step = param(piece + 4u);
     let constant = params[piece + 5u] != 0u;
@@ -32,8 +32,8 @@ fn main(@builtin(global_invocation_id) id: vec3u, @builtin(num_workgroups) group
         let extent = params[piece + 11u + axis];
         let next = row / extent;
         let at = i32(row - next * extent);
-        to += at * param(piece + 18u + axis);
-        from += at * param(piece + 25u + axis);
+        target_at += at * param(piece + 18u + axis);
+        source += at * param(piece + 25u + axis);
         row = next;
     }
 {{unit}}

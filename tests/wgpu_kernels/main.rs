@@ -3,5 +3,8 @@
 #![cfg(feature = "wgpu")]
 
 mod bench;
+mod copies;
+mod folds;
 mod maps;
 mod oracle;
+mod stencils;

@@ -270,6 +270,9 @@ pub fn binary(op: BinaryOp, dtype: DType, a: Value, b: Value) -> Value {
             Atan2 => x.atan2(y),
             Hypot => x.hypot(y),
             FloorDivide if y == 0.0 => x / y,
+            FloorDivide if y.is_infinite() && x.is_finite() => {
+                (x / y).min(-0.0).signum() * f64::from(u8::from(x * y < 0.0))
+            }
             FloorDivide => ((x - python_remainder(x, y)) / y).round(),
             Remainder => python_remainder(x, y),
             _ => panic!("{} of floats", op.name()),

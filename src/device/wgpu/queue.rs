@@ -1,6 +1,7 @@
 //! Launches and copies.
 
 use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use super::compiler::{Pipeline, WgpuProgram};
 use super::health::{Health, lock};
@@ -139,7 +140,25 @@ impl WgpuQueue {
         Ok(())
     }
 
-    /// Brings `bytes.len()` bytes from `offset` of a buffer.
+    /// Waits for a mapping whose copy is done. Another thread that polls may be about to say so.
+    fn mapped(
+        &self,
+        receiver: &mpsc::Receiver<Result<(), wgpu::BufferAsyncError>>,
+    ) -> Result<(), DeviceError> {
+        loop {
+            match receiver.recv_timeout(Duration::from_millis(1)) {
+                Ok(result) => {
+                    return result.map_err(|error| self.health.failed("downloading", error));
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    self.wait(None)?;
+                }
+                Err(error) => return Err(self.health.failed("downloading", error)),
+            }
+        }
+    }
+
+    /// Hands `take` the `length` bytes from `offset` of a buffer.
     fn download_part(
         &self,
         from: &wgpu::Buffer,
@@ -175,8 +194,7 @@ impl WgpuQueue {
             index
         })?;
         self.wait(Some(index))?;
-        let mapped = receiver.try_recv().map_err(|error| self.health.failed("downloading", error))?;
-        mapped.map_err(|error| self.health.failed("downloading", error))?;
+        self.mapped(&receiver)?;
         {
             let view = buffer
                 .slice(..size)

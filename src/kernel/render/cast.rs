@@ -25,6 +25,8 @@ fn truth(from: DType, x: &str) -> String {
 
 fn narrow(from: DType, to: DType, x: &str) -> String {
     match (from, to) {
+        // naga extends the sign by the target's type.
+        (DType::U8 | DType::U32, DType::I64) => format!("i64(u64({x}))"),
         (DType::I64, DType::U8) => format!("u32({x} & 255li)"),
         (DType::I64, DType::U32) => format!("u32({x} & 4294967295li)"),
         (DType::I64, DType::I32) => format!("bitcast<i32>(u32({x} & 4294967295li))"),

@@ -19,6 +19,10 @@ pub(super) fn unary(op: UnaryOp, dtype: DType, x: &str, library: &mut Library) -
             format!("select(select({x}, {ty}(1), {x} > {ty}(0)), {ty}(-1), {x} < {ty}(0))")
         }
         Sign => format!("select({ty}(0), {ty}(1), {x} > {ty}(0))"),
+        Round if dtype == DType::F64 => {
+            library.add_bits(dtype);
+            format!("oc_round_f64({x})")
+        }
         Floor | Ceil | Round | Trunc if kind == Kind::Float => format!("{}({x})", op.name()),
         Not if kind == Kind::Bool => format!("!{x}"),
         Not => wrapped(dtype, format!("~{x}")),

@@ -23,7 +23,7 @@ pub(super) struct Library(BTreeSet<Family>);
 
 impl Library {
     /// `oc_isnan_…`, `oc_isinf_…`, `oc_isfinite_…`: by the bits, since WGSL lets compilers assume that there
-    /// are neither NaNs nor infinities.
+    /// are neither NaNs nor infinities; and what else needs an own function for every float type.
     pub(super) fn add_bits(&mut self, dtype: DType) {
         self.0.insert(Family::Bits(dtype));
     }

@@ -75,11 +75,11 @@ pub(super) fn add(reduction: Reduction, state: StateSpec, dtype: DType, value: &
         DType::F32 => format!("vec2f({value}, 0.0f)"),
         DType::Bool | DType::U8 | DType::I16 => format!("vec2f(f32({value}), 0.0f)"),
         // Both parts are exact.
-        DType::I32 => format!("vec2f(f32({value} >> 12u) * 4096.0f, f32({value} & 4095i))"),
-        DType::U32 => format!("vec2f(f32({value} >> 12u) * 4096.0f, f32({value} & 4095u))"),
+        DType::I32 => format!("oc_pair_sum(f32({value} >> 12u) * 4096.0f, f32({value} & 4095i))"),
+        DType::U32 => format!("oc_pair_sum(f32({value} >> 12u) * 4096.0f, f32({value} & 4095u))"),
         // The high part rounds to 24 bits; what it misses, at most 39 bits, follows.
         _ => format!(
-            "vec2f(f32({value} >> 24u) * 16777216.0f, \
+            "oc_pair_sum(f32({value} >> 24u) * 16777216.0f, \
              f32(({value} >> 24u) - i64(f32({value} >> 24u))) * 16777216.0f + f32({value} & 16777215li))"
         ),
     };
