@@ -15,7 +15,7 @@ pub mod machine;
 pub mod pipeline;
 pub mod plan;
 pub mod report;
-// pub mod session; needs device::host and device::probe
+pub mod session;
 pub mod settings;
 pub mod shape;
 pub mod steps;

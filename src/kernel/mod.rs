@@ -5,6 +5,7 @@
 
 pub mod capability;
 pub mod math;
+pub mod render;
 pub mod state;
 
 use std::sync::Arc;

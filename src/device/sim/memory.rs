@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::{Block, Buffer, Storage};
 use crate::device::contract::{Device, DeviceError, Memory};
-use crate::device::host::HostDevice;
+use crate::device::host::Host;
 
 pub(super) struct SimMemory {
     device: String,
     capacity: Option<u64>,
     used: Arc<AtomicU64>,
-    source: HostDevice,
+    source: Host,
 }
 
 impl SimMemory {
     pub(super) fn new(device: String, capacity: Option<u64>) -> Self {
-        SimMemory { device, capacity, used: Arc::default(), source: HostDevice::new(None) }
+        SimMemory { device, capacity, used: Arc::default(), source: Host::new(None) }
     }
 
     pub(super) fn exhausted(&self, requested: usize) -> DeviceError {

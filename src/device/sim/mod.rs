@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::block::Block;
 use crate::device::contract::{Compiler, Device, DeviceError, Memory, Program, Queue};
-use crate::device::host::HostDevice;
+use crate::device::host::Host;
 use crate::kernel::{Arguments, Kernel, Operand};
 use crate::machine::{DeviceInfo, LinkRate};
 
@@ -22,7 +22,7 @@ use memory::{SimMemory, as_host};
 pub struct SimDevice {
     name: String,
     memory: SimMemory,
-    kernels: HostDevice,
+    kernels: Host,
     faults: FaultPlan,
     operations: AtomicU64,
     lost: AtomicBool,
@@ -38,7 +38,7 @@ impl SimDevice {
         SimDevice {
             name: info.name.clone(),
             memory: SimMemory::new(info.name.clone(), capacity),
-            kernels: HostDevice::new(None),
+            kernels: Host::new(None),
             faults,
             operations: AtomicU64::new(0),
             lost: AtomicBool::new(false),

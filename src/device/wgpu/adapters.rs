@@ -3,7 +3,7 @@
 use ash::vk;
 
 use crate::device::probe::adapters::{Adapter, AdapterKind};
-use crate::dtype::DType;
+use crate::device::wgpu::open::dtypes;
 use crate::machine::{DeviceInfo, Limits, normalise_pci};
 use crate::units::Bytes;
 
@@ -38,8 +38,6 @@ pub fn of_device(device: &DeviceInfo) -> Option<wgpu::Adapter> {
 fn see(adapter: &wgpu::Adapter) -> Adapter {
     let info = adapter.get_info();
     let vulkan = vulkan_facts(adapter);
-    let mut dtypes = vec![DType::I32, DType::U32, DType::F32];
-    dtypes.extend(adapter.features().contains(wgpu::Features::SHADER_F64).then_some(DType::F64));
     let limits = adapter.limits();
     Adapter {
         name: info.name,
@@ -56,7 +54,7 @@ fn see(adapter: &wgpu::Adapter) -> Adapter {
         uuid: vulkan.as_ref().map(|facts| facts.uuid.clone()),
         memory: vulkan.as_ref().and_then(|facts| facts.memory),
         free: vulkan.and_then(|facts| facts.free),
-        dtypes,
+        dtypes: dtypes(adapter.features()),
         limits: Limits {
             buffer_bytes_max: Some(limits.max_buffer_size),
             binding_bytes_max: Some(limits.max_storage_buffer_binding_size),
