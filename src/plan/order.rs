@@ -135,12 +135,26 @@ impl Walk<'_> {
             self.order.push(task);
             for &(value, _) in self.tasks.operands(task) {
                 self.unread[value as usize] -= 1;
+                if self.unread[value as usize] == 1 {
+                    self.push_last_reader(value);
+                }
             }
             for &after in self.links.after.of(task).iter().rev() {
                 self.waiting[after as usize] -= 1;
                 if self.waiting[after as usize] == 0 && self.releases(after) {
                     self.eager.push(after);
                 }
+            }
+        }
+    }
+
+    /// A value with one reader left: if that reader is ready, running it now may give the value back.
+    fn push_last_reader(&mut self, value: u32) {
+        let links = self.links;
+        let left = links.readers.of(value).iter().find(|&&reader| !self.done[reader as usize]);
+        if let Some(&reader) = left.filter(|&&reader| self.waiting[reader as usize] == 0) {
+            if self.releases(reader) {
+                self.eager.push(reader);
             }
         }
     }

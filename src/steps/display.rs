@@ -40,6 +40,10 @@ impl Plan {
                 write!(f, "{} {} → {}", self.region(id), name(from), name(step.memory))?;
             }
             StepKind::Combine => write!(f, " on {device}")?,
+            StepKind::Pad { .. } => {
+                let block = self.layer_of(id).chunks.region_of(step.block as usize);
+                write!(f, "{block} on {device}")?;
+            }
             _ => write!(f, "{} on {device}", self.region(id))?,
         }
         if step.bytes > 0 {
