@@ -1,5 +1,5 @@
-// Pieces of one operand, or constants. A piece is rows; an invocation copies one unit of a row: an element, or
-// for packed types the part of the row that lies in one word of the output. Rows and pieces may share a word,
+// Pieces of one operand, or constants. A piece is rows; an invocation copies one unit of a row: an element,
+// or for packed types the part of the row that lies in one word of the output. Rows and pieces may share a word,
 // so parts of words are written by atomic operations on their own bits.
 {{bindings}}
 const PIECE = 32u;

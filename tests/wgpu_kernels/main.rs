@@ -7,4 +7,5 @@ mod copies;
 mod folds;
 mod maps;
 mod oracle;
+mod sources;
 mod stencils;

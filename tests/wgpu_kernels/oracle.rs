@@ -106,9 +106,13 @@ pub fn values(block: &Block) -> Vec<Value> {
     macro_rules! ints {
         ($($dtype:ident: $rust:ty),*) => {
             match block.dtype() {
-                $(DType::$dtype => block.to_vec::<$rust>().unwrap().into_iter().map(|v| Value::Int(v as i64)).collect(),)*
-                DType::F32 => block.to_vec::<f32>().unwrap().into_iter().map(|v| Value::Float(v.into())).collect(),
-                DType::F64 => block.to_vec::<f64>().unwrap().into_iter().map(Value::Float).collect(),
+                $(DType::$dtype => {
+                    let values = block.to_vec::<$rust>().unwrap();
+                    values.into_iter().map(|v| Value::Int(v as i64)).collect()
+                })*
+                DType::F32 | DType::F64 => {
+                    block.to_f64_vec().unwrap().into_iter().map(Value::Float).collect()
+                }
             }
         };
     }
@@ -271,7 +275,11 @@ pub fn binary(op: BinaryOp, dtype: DType, a: Value, b: Value) -> Value {
             Hypot => x.hypot(y),
             FloorDivide if y == 0.0 => x / y,
             FloorDivide if y.is_infinite() && x.is_finite() => {
-                (x / y).min(-0.0).signum() * f64::from(u8::from(x * y < 0.0))
+                if x * y < 0.0 {
+                    -1.0
+                } else {
+                    0.0
+                }
             }
             FloorDivide => ((x - python_remainder(x, y)) / y).round(),
             Remainder => python_remainder(x, y),

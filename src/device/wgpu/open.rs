@@ -38,7 +38,7 @@ pub enum Selector {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum OpenError {
     /// None matches.
-    #[error("no adapter {wanted}; there are: {}", if found.is_empty() { "none".to_owned() } else { found.join(", ") })]
+    #[error("no adapter {wanted}; there {}", listed(found))]
     NoAdapter {
         /// What was looked for.
         wanted: String,
@@ -63,6 +63,10 @@ pub enum OpenError {
         /// Outcrop's need.
         needed: u32,
     },
+}
+
+fn listed(found: &[String]) -> String {
+    if found.is_empty() { "is none at all".to_owned() } else { format!("are: {}", found.join(", ")) }
 }
 
 /// Finds an adapter and opens it: see [`WgpuDevice::open`].
@@ -205,10 +209,39 @@ fn short_pci(pci: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block::Block;
+    use crate::device::contract::DeviceError;
 
     #[test]
     fn pci_addresses_join_whatever_their_domain_is_written_like() {
         assert_eq!(short_pci("00000000:0A:00.0"), short_pci("0000:0a:00.0"));
         assert_ne!(short_pci("0000:01:00.0"), short_pci("0000:02:00.0"));
+    }
+
+    #[test]
+    fn a_lost_device_says_so_and_nothing_panics() {
+        let device = match open_adapter("gpu0", &Selector::Software, 1 << 20) {
+            Ok(device) => device,
+            Err(error) => {
+                let required = std::env::var("OUTCROP_REQUIRE").is_ok_and(|names| names.contains("wgpu"));
+                assert!(!required, "OUTCROP_REQUIRE names wgpu: {error}");
+                return println!("SKIPPED wgpu: no adapter ({error})");
+            }
+        };
+        let host = Block::from_slice([4], &[1f32, 2.0, 3.0, 4.0]).unwrap();
+        let buffer = device.memory().allocate(16).unwrap();
+        let block = Block::contiguous(buffer, DType::F32, [4].into());
+        device.queue().upload(&host, &block).unwrap();
+        device.queue.device.destroy();
+        // The loss shows when the device is next asked what is done.
+        let calls = [
+            device.queue().synchronize(),
+            device.queue().upload(&host, &block),
+            device.queue().download(&block, &host),
+            device.memory().allocate(16).map(drop),
+        ];
+        for (call, answer) in calls.into_iter().enumerate() {
+            assert!(matches!(answer, Err(DeviceError::Lost { .. })), "call {call}: {answer:?}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Launches and copies.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::kernel::render::{Pass, Slot, WORKGROUP};
 
 /// The queue of one device.
 pub struct WgpuQueue {
-    device: wgpu::Device,
+    pub(super) device: wgpu::Device,
     queue: wgpu::Queue,
     health: Arc<Health>,
     memory: Arc<WgpuMemory>,
@@ -234,30 +235,27 @@ impl Queue for WgpuQueue {
     fn upload(&self, from: &Block, to: &Block) -> Result<(), DeviceError> {
         self.check_pair("uploading", from, to)?;
         let buffer = self.memory.buffer_of(to)?;
-        let mut submitted: [Option<wgpu::SubmissionIndex>; 2] = [None, None];
+        // Two parts may be under way: staging memory is bounded.
+        let mut under_way: VecDeque<wgpu::SubmissionIndex> = VecDeque::new();
         let mut offset = 0;
-        let mut failed = Ok(());
+        let mut result = Ok(());
         for_each_part(from, STAGE_BYTES, |bytes| {
-            if failed.is_err() {
+            if result.is_err() {
                 return;
             }
-            failed = self
-                .health
-                .scoped(&self.device, "uploading", bytes.len(), self.memory.used(), || {
-                    self.upload_part(buffer, bytes, offset);
-                    self.queue.submit([])
-                })
-                .and_then(|index| {
-                    // Two parts may be under way.
-                    let before = std::mem::replace(&mut submitted[0], Some(index));
-                    match std::mem::replace(&mut submitted[1], before) {
-                        Some(oldest) => self.wait(Some(oldest)),
-                        None => Ok(()),
-                    }
-                });
+            let used = self.memory.used();
+            let submitted = self.health.scoped(&self.device, "uploading", bytes.len(), used, || {
+                self.upload_part(buffer, bytes, offset);
+                self.queue.submit([])
+            });
             offset += bytes.len();
+            result = submitted.and_then(|index| {
+                under_way.push_back(index);
+                let oldest = if under_way.len() > 2 { under_way.pop_front() } else { None };
+                oldest.map_or(Ok(()), |oldest| self.wait(Some(oldest)))
+            });
         });
-        failed
+        result
     }
 
     fn download(&self, from: &Block, to: &Block) -> Result<(), DeviceError> {

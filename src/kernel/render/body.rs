@@ -124,8 +124,9 @@ impl Writer<'_> {
             NodeOp::Stencil(i, stencil) => return self.stencil(usize::from(*i), stencil, dtype, at),
             NodeOp::Index(axis) => {
                 self.needs_index = true;
-                let index = format!("i64(params[{}] + i{axis})", self.layout.origin + usize::from(*axis));
-                if dtype == DType::I64 { index } else { format!("{}({index})", value_type(dtype)) }
+                let origin = self.layout.origin + usize::from(*axis);
+                self.line(format_args!("let r{at} = params[{origin}] + i{axis};"));
+                cast(DType::U32, dtype, &format!("r{at}"))
             }
             NodeOp::Random { seed, distribution } => self.random(*seed, *distribution),
             NodeOp::Unary(op, a) => unary(*op, of(*a), &name(*a), self.library),

@@ -22,8 +22,8 @@ enum Family {
 pub(super) struct Library(BTreeSet<Family>);
 
 impl Library {
-    /// `oc_isnan_…`, `oc_isinf_…`, `oc_isfinite_…`: by the bits, since WGSL lets compilers assume that there
-    /// are neither NaNs nor infinities; and what else needs an own function for every float type.
+    /// `oc_isnan_…`, `oc_isinf_…`, `oc_isfinite_…`, by the bits: WGSL lets compilers assume that there are
+    /// neither NaNs nor infinities. And what else needs a function of its own in a float type.
     pub(super) fn add_bits(&mut self, dtype: DType) {
         self.0.insert(Family::Bits(dtype));
     }
