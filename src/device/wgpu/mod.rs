@@ -1,0 +1,3 @@
+//! Vulkan, Metal and DX12 devices through wgpu.
+
+pub mod adapters;
