@@ -190,7 +190,11 @@ fn operation(layer: &PlanLayer) -> String {
         }
         other => other.name(),
     };
-    if layer.sources.len() > 1 { format!("{name} of {} layers", layer.sources.len()) } else { name.to_owned() }
+    if layer.sources.len() > 1 {
+        format!("{name} of {} layers", layer.sources.len())
+    } else {
+        name.to_owned()
+    }
 }
 
 fn sink(layer: &PlanLayer) -> Option<String> {
@@ -264,7 +268,11 @@ impl Report {
                 layer.tasks.to_string(),
                 format!("{} {}", layer.dtype, layer.chunks),
                 Bytes(layer.bytes).to_string(),
-                if layer.fallback.is_some() { format!("fallback: {}", layer.reason) } else { layer.reason.clone() },
+                if layer.fallback.is_some() {
+                    format!("fallback: {}", layer.reason)
+                } else {
+                    layer.reason.clone()
+                },
             ]);
         }
         write_table(f, &rows)

@@ -93,7 +93,8 @@ mod tests {
     #[test]
     fn the_nearer_place_wins() {
         let flags = Config { threads: Some(3), cpu_only: Some(false), ..Config::default() };
-        let file = Config { threads: Some(8), cpu_only: Some(true), deny_fallback: Some(true), ..Config::default() };
+        let file =
+            Config { threads: Some(8), cpu_only: Some(true), deny_fallback: Some(true), ..Config::default() };
         let settings = flags.or(file).resolve(2);
         assert_eq!((settings.threads, settings.cpu_only, settings.deny_fallback), (3, false, true));
         assert_eq!(Config::default().resolve(2).threads, 2);

@@ -4,6 +4,8 @@
 //! reads it is done. There are therefore no separate steps that free: the moment is a count of readers, and
 //! `explain` shows it. Moves between memories are steps of their own ([`StepKind::Transfer`]).
 
+mod display;
+
 use smallvec::SmallVec;
 
 use crate::annotate::Annotations;
@@ -254,7 +256,9 @@ impl Plan {
         let block = step.block as usize;
         match step.kind {
             StepKind::Transfer => self.region(self.operands(id)[0].step),
-            StepKind::Pad { input } => padded(&layer.chunks.region_of(block), &layer.inputs[usize::from(input)]),
+            StepKind::Pad { input } => {
+                padded(&layer.chunks.region_of(block), &layer.inputs[usize::from(input)])
+            }
             StepKind::Fold | StepKind::Combine => match &layer.op {
                 Op::Reduce(reduce) => reduce.domain.region_of(block),
                 _ => layer.chunks.region_of(block),
@@ -321,7 +325,12 @@ fn padded(region: &Region, input: &PlanInput) -> Region {
 }
 
 /// The blocks that a gathering or padding step reads, in the order in which its pieces number them.
-pub fn gathered_blocks(kind: StepKind, op: &Op, inputs: &[PlanInput], region: &Region) -> SmallVec<[usize; 4]> {
+pub fn gathered_blocks(
+    kind: StepKind,
+    op: &Op,
+    inputs: &[PlanInput],
+    region: &Region,
+) -> SmallVec<[usize; 4]> {
     match (kind, op) {
         (StepKind::Pad { input }, _) => {
             let input = &inputs[usize::from(input)];

@@ -1,6 +1,8 @@
 //! Devices: where kernels run and blocks live.
 
 pub mod contract;
+pub mod host;
 pub mod probe;
+pub mod sim;
 #[cfg(feature = "wgpu")]
 pub mod wgpu;

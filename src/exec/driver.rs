@@ -252,7 +252,12 @@ impl Pool<'_> {
                 core.finished[step.layer as usize] += 1;
                 if step.kind == StepKind::Transfer {
                     let from = self.plan.step(self.plan.operands(attempt.step)[0].step).memory;
-                    core.record.count_transfer(TransferEdge { from, to: step.memory, count: 1, bytes: step.bytes });
+                    core.record.count_transfer(TransferEdge {
+                        from,
+                        to: step.memory,
+                        count: 1,
+                        bytes: step.bytes,
+                    });
                 }
                 Event::Finished(attempt.step)
             }

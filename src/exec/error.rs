@@ -87,7 +87,8 @@ impl StepError {
     pub fn retryable(&self) -> bool {
         !matches!(
             self,
-            StepError::Device(DeviceError::OutOfMemory { .. } | DeviceError::Lost { .. }) | StepError::Bug { .. }
+            StepError::Device(DeviceError::OutOfMemory { .. } | DeviceError::Lost { .. })
+                | StepError::Bug { .. }
         )
     }
 }

@@ -214,10 +214,14 @@ impl Reactor {
             let resources = &self.layers[self.layer_of[step as usize] as usize].resources;
             let claimed = held_back.is_some_and(|other| {
                 let wanted = &self.layers[self.layer_of[other as usize] as usize].resources;
-                self.bypasses >= BYPASS_MAX && resources.iter().any(|(r, _)| wanted.iter().any(|(w, _)| r == w))
+                self.bypasses >= BYPASS_MAX
+                    && resources.iter().any(|(r, _)| wanted.iter().any(|(w, _)| r == w))
             });
             let fits = self.ledger.has(resources);
-            if fits && !claimed && self.ledger.may_start(StepId(step), self.needs[step as usize], StepId(self.first)) {
+            if fits
+                && !claimed
+                && self.ledger.may_start(StepId(step), self.needs[step as usize], StepId(self.first))
+            {
                 if held_back.is_some() {
                     self.bypasses = self.bypasses.saturating_add(1);
                 } else {

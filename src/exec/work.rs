@@ -88,7 +88,11 @@ impl<'a> Work<'a> {
                 let from = self.value(self.plan.operands(id)[0].step)?;
                 let to = self.room(id, step)?;
                 let queue = self.device(step.device)?.queue();
-                if step.memory == MemoryId::HOST { queue.download(&from, &to)? } else { queue.upload(&from, &to)? }
+                if step.memory == MemoryId::HOST {
+                    queue.download(&from, &to)?
+                } else {
+                    queue.upload(&from, &to)?
+                }
                 self.keep(id, to);
             }
             _ => {
@@ -125,9 +129,10 @@ impl<'a> Work<'a> {
     }
 
     fn device(&self, id: DeviceId) -> Result<&dyn Device, StepError> {
-        self.devices.device(id).map(|device| &**device).ok_or_else(|| StepError::Bug {
-            problem: format!("device {} isn't open", id.0),
-        })
+        self.devices
+            .device(id)
+            .map(|device| &**device)
+            .ok_or_else(|| StepError::Bug { problem: format!("device {} isn't open", id.0) })
     }
 
     /// Where a step's value goes: its place in a result, or memory of its own.

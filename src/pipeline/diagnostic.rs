@@ -131,7 +131,15 @@ mod tests {
     fn a_problem_points_into_the_text() {
         let source = SourceText::new("a.toml", "first = 1\nsecond = \"ä ö\"\n");
         let problem = Problem::new("no such thing", 23..25).label("here").help("write another");
-        insta::assert_snapshot!(render(&source, &[problem], false), @"");
+        insta::assert_snapshot!(render(&source, &[problem], false), @r#"
+        error: no such thing
+         --> a.toml:2:13
+          |
+        2 | second = "ä ö"
+          |             ^ here
+          |
+          = help: write another
+        "#);
         assert_eq!(source.line_column(23), (2, 13));
         assert_eq!(source.line_column(9999), (3, 1));
     }
@@ -144,7 +152,23 @@ mod tests {
             Problem::new("second", 4..7),
             Problem::new("first", 0..7),
         ];
-        insta::assert_snapshot!(render(&source, &problems, false), @"");
+        insta::assert_snapshot!(render(&source, &problems, false), @r#"
+        error: first
+         --> a.toml:1:1
+          |
+        1 | one
+          | ^^^
+
+        error: second
+         --> a.toml:2:1
+          |
+        2 | two
+          | ^^^
+
+        error: of the command line
+         |
+         = note: --set x
+        "#);
         assert!(render(&source, &problems, true).contains("\u{1b}["));
     }
 

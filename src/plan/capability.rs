@@ -13,8 +13,9 @@ pub fn lack(device: &DeviceInfo, layer: &Layer) -> Option<String> {
         Backend::Cuda => Some("a CUDA backend in this build of Outcrop".to_owned()),
         Backend::Wgpu => match layer.op() {
             Op::Map(expr) => wgpu_lack(expr, &device.dtypes),
-            Op::Reduce(reduce) => wgpu_lack(&reduce.expr, &device.dtypes)
-                .or_else(|| wgpu_reduction_lack(reduce.reduction, reduce.expr.output_dtype(0), &device.dtypes)),
+            Op::Reduce(reduce) => wgpu_lack(&reduce.expr, &device.dtypes).or_else(|| {
+                wgpu_reduction_lack(reduce.reduction, reduce.expr.output_dtype(0), &device.dtypes)
+            }),
             Op::Copy(_) => None,
             Op::Load(_) | Op::Store(_) => Some("files".to_owned()),
         },

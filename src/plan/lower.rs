@@ -2,8 +2,8 @@
 
 use crate::graph::chunking::Chunking;
 use crate::graph::expr::Expr;
-use crate::graph::expr_ops::EdgeMode;
 use crate::graph::expr::NodeOp;
+use crate::graph::expr_ops::EdgeMode;
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::{Op, Reduce};
 use crate::graph::rule::{combine_levels, leaves, map_reads, reads};
@@ -59,7 +59,9 @@ pub fn plan_inputs(graph: &LayerGraph, groups: &Groups, group: &Group) -> Vec<Pl
             dtype: source.dtype(),
             chunks: source.chunks().clone(),
             halo: axes.clone().map(|axis| expr.map_or(0, |expr| expr.halo(i as u16, axis))).collect(),
-            modes: axes.map(|axis| expr.map_or(EdgeMode::Nearest, |expr| mode(expr, i as u16, axis))).collect(),
+            modes: axes
+                .map(|axis| expr.map_or(EdgeMode::Nearest, |expr| mode(expr, i as u16, axis)))
+                .collect(),
         }
     };
     group.inputs.iter().enumerate().map(input).collect()
@@ -185,9 +187,16 @@ impl Lowering<'_> {
     }
 
     /// The operands of an expression on one block; stencil inputs are padded first where the device wants it.
-    fn map_operands(&mut self, draft: &Draft<'_>, expr: &Expr, domain: &Chunking, block: usize) -> Vec<(u32, u16)> {
+    fn map_operands(
+        &mut self,
+        draft: &Draft<'_>,
+        expr: &Expr,
+        domain: &Chunking,
+        block: usize,
+    ) -> Vec<(u32, u16)> {
         let graph = self.graph;
-        let chunks: Vec<&Chunking> = draft.group.inputs.iter().map(|&input| graph.layer(input).chunks()).collect();
+        let chunks: Vec<&Chunking> =
+            draft.group.inputs.iter().map(|&input| graph.layer(input).chunks()).collect();
         let pads = !reads_neighbours_in_place(self.machine.device(draft.device).backend);
         let mut operands = Vec::new();
         for read in map_reads(expr, domain, &chunks, block) {
@@ -210,7 +219,8 @@ impl Lowering<'_> {
         for leaf in leaves(reduce, chunks, block) {
             let operands = self.map_operands(draft, &reduce.expr, &reduce.domain, leaf);
             let shape = state.map(|state| state_shape(reduce, state, &reduce.domain.region_of(leaf).shape));
-            bytes = shape.map_or(0, |shape| shape.elements() * state.map_or(0, |state| state.dtype.size())) as u64;
+            bytes = shape.map_or(0, |shape| shape.elements() * state.map_or(0, |state| state.dtype.size()))
+                as u64;
             states.push(self.out.push(draft.step(StepKind::Fold, draft.kernels.main, leaf, bytes), operands));
         }
         for level in combine_levels(states.len()) {

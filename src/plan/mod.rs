@@ -159,19 +159,13 @@ fn assemble(tasks: TaskGraph, order: &[u32], mut layers: Vec<PlanLayer>) -> Plan
         plan.steps.push(step);
     }
     plan.transfers.sort_unstable_by_key(|edge| (edge.from, edge.to));
-    plan.orderings =
-        tasks.orderings.iter().map(|&(a, b)| (rank[a as usize], rank[b as usize])).collect();
+    plan.orderings = tasks.orderings.iter().map(|&(a, b)| (rank[a as usize], rank[b as usize])).collect();
     plan.kernels = tasks.kernels;
     plan.layers = layers;
     plan
 }
 
-fn count_transfer(
-    edges: &mut Vec<TransferEdge>,
-    from: MemoryId,
-    to: MemoryId,
-    bytes: u64,
-) {
+fn count_transfer(edges: &mut Vec<TransferEdge>, from: MemoryId, to: MemoryId, bytes: u64) {
     match edges.iter_mut().find(|edge| edge.from == from && edge.to == to) {
         Some(edge) => {
             edge.count += 1;

@@ -2,7 +2,7 @@
 //!
 //! Depth first keeps few values alive: a block's ancestors are made just before it. Readers that give
 //! back at least as much as they take (stores, reductions) run as soon as they can, so that several outputs
-//! of one layer advance together. Measured in FINDINGS-style terms: a 10,000-block map-reduce keeps about
+//! of one layer advance together. A 10,000-block map-reduce keeps about
 //! thirty blocks alive in this order, and all of them breadth first.
 
 use std::cmp::Reverse;
@@ -65,7 +65,8 @@ impl Links {
         for task in 0..count as u32 {
             values.extend(tasks.operands(task).iter().map(|&(from, _)| (from, task)));
         }
-        let all: Vec<(u32, u32)> = values.iter().chain(&tasks.orderings).copied().collect();
+        // Orderings first: a walk backwards must finish what comes earlier before it makes new values.
+        let all: Vec<(u32, u32)> = tasks.orderings.iter().chain(&values).copied().collect();
         let reversed: Vec<(u32, u32)> = all.iter().map(|&(a, b)| (b, a)).collect();
         Links {
             before: Csr::new(count, &reversed),
@@ -176,7 +177,8 @@ fn by_priority(links: &Links, depth_first: &[u32], priority: &[f64]) -> Vec<u32>
         rank[task as usize] = at as u32;
     }
     let key = |task: u32| (Urgency(urgency[task as usize]), Reverse(rank[task as usize]), task);
-    let mut waiting: Vec<u32> = (0..rank.len() as u32).map(|task| links.before.of(task).len() as u32).collect();
+    let mut waiting: Vec<u32> =
+        (0..rank.len() as u32).map(|task| links.before.of(task).len() as u32).collect();
     let ready = (0..rank.len() as u32).filter(|&task| waiting[task as usize] == 0);
     let mut heap: BinaryHeap<_> = ready.map(key).collect();
     let mut order = Vec::with_capacity(rank.len());

@@ -77,7 +77,11 @@ pub fn resolve(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Re
             Err(problem) => unsatisfied.push(*problem),
         }
     }
-    if unsatisfied.is_empty() { Ok(Resolved(resolved)) } else { Err(PlanError::Unsatisfiable(merged(unsatisfied))) }
+    if unsatisfied.is_empty() {
+        Ok(Resolved(resolved))
+    } else {
+        Err(PlanError::Unsatisfiable(merged(unsatisfied)))
+    }
 }
 
 /// One expression of a pipeline file makes several layers with the same annotations: say each thing once.
@@ -136,7 +140,8 @@ impl Ask<'_> {
             return Ok(Resolution { class, candidates: preferred, reason, fallback: None });
         }
         let best = self.best(&verdicts);
-        let host_fits = self.obstacles(PlacementClass::Any, DeviceId::HOST, self.machine.device(DeviceId::HOST));
+        let host_fits =
+            self.obstacles(PlacementClass::Any, DeviceId::HOST, self.machine.device(DeviceId::HOST));
         if class == PlacementClass::PreferGpu && !self.settings.deny_fallback && host_fits.is_empty() {
             let fallback = Some(format!("no GPU fits: {}", best.text));
             return Ok(Resolution { class, candidates: vec![DeviceId::HOST], reason, fallback });
@@ -173,7 +178,9 @@ impl Ask<'_> {
         let wants_gpu = matches!(class, PlacementClass::Gpu | PlacementClass::PreferGpu);
         match device.kind {
             DeviceKind::Host if wants_gpu => obstacles.push(Obstacle::NoGpu),
-            DeviceKind::SoftwareGpu if !self.settings.allow_software_gpu => obstacles.push(Obstacle::Software),
+            DeviceKind::SoftwareGpu if !self.settings.allow_software_gpu => {
+                obstacles.push(Obstacle::Software)
+            }
             DeviceKind::Host => {}
             _ if class == PlacementClass::Host => obstacles.push(Obstacle::NotHost),
             _ => {}
@@ -251,16 +258,23 @@ impl Ask<'_> {
                     fixes.push(format!("workers among {}", names.join(", ")));
                 }
                 Obstacle::Whole => fixes.push("gpu = 1".to_owned()),
-                Obstacle::Lack(lack) if lack.contains("64") => fixes.push("compute in 32 bits, with astype".to_owned()),
+                Obstacle::Lack(lack) if lack.contains("64") => {
+                    fixes.push("compute in 32 bits, with astype".to_owned())
+                }
                 Obstacle::NoGpu | Obstacle::Lack(_) | Obstacle::Unusable(_) | Obstacle::NotHost => {}
             }
         }
         if fixes.is_empty() {
-            fixes.push(match class {
-                PlacementClass::Gpu => "device = \"prefer-gpu\", or --cpu-only to run everything on the host",
-                PlacementClass::PreferGpu => "drop --deny-fallback",
-                PlacementClass::Host | PlacementClass::Any => "drop the annotation",
-            }.to_owned());
+            fixes.push(
+                match class {
+                    PlacementClass::Gpu => {
+                        "device = \"prefer-gpu\", or --cpu-only to run everything on the host"
+                    }
+                    PlacementClass::PreferGpu => "drop --deny-fallback",
+                    PlacementClass::Host | PlacementClass::Any => "drop the annotation",
+                }
+                .to_owned(),
+            );
         }
         fixes.join(", and ")
     }
@@ -333,7 +347,9 @@ fn class_of(annotations: &Annotations) -> Option<PlacementClass> {
         Some(DeviceWish::PreferGpu) => Some(PlacementClass::PreferGpu),
         Some(DeviceWish::Any) => Some(PlacementClass::Any),
         None if annotations.gpu().is_some() => Some(PlacementClass::Gpu),
-        None if annotations.memory().is_some() || annotations.workers().is_some() => Some(PlacementClass::Any),
+        None if annotations.memory().is_some() || annotations.workers().is_some() => {
+            Some(PlacementClass::Any)
+        }
         None => None,
     }
 }

@@ -20,7 +20,10 @@ pub fn verify(plan: &Plan, graph: &LayerGraph, machine: &Machine) -> Result<(), 
         let step = plan.step(id);
         for operand in plan.operands(id) {
             if operand.step >= id {
-                return bug("order", format!("step {index} runs before step {}, which it reads", operand.step.0));
+                return bug(
+                    "order",
+                    format!("step {index} runs before step {}, which it reads", operand.step.0),
+                );
             }
             let memory = plan.step(operand.step).memory;
             if step.kind != StepKind::Transfer && memory != machine.memory_of(step.device) {

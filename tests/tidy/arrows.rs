@@ -20,10 +20,11 @@ const TABLE: &[(&str, &[&str])] = &[
     ("collections", &["graph"]),
     ("machine", &[]),
     ("settings", &["machine"]),
-    ("steps", &["machine", "graph"]),
+    // A plan names the kernels that it launches; a kernel is plain data, below every device.
+    ("steps", &["machine", "graph", "kernel"]),
     ("simulate", &["steps", "machine"]),
-    // Which kernels there are is data about the backends: a reason that the plan shows.
-    ("plan", &["graph", "machine", "steps", "simulate", "settings", "kernel::capability", "kernel::state"]),
+    // Which kernels there are, and which a backend lacks, is data: a reason that the plan shows.
+    ("plan", &["graph", "machine", "steps", "simulate", "settings", "kernel"]),
     ("kernel", &["graph::op", "graph::expr", "graph::expr_ops", "graph::piece"]),
     ("device", &["kernel", "machine", "graph::op", "graph::expr", "graph::expr_ops", "graph::piece"]),
     (
@@ -39,7 +40,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "simulate",
         ],
     ),
-    ("exec", &["steps", "device::contract", "kernel", "machine"]),
+    ("exec", &["steps", "device::contract", "kernel", "machine", "graph::op"]),
+    ("report", &["steps", "exec", "machine", "graph"]),
     (
         "error",
         &[
@@ -70,6 +72,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "device",
             "exec",
             "error",
+            "report",
         ],
     ),
     ("pipeline", &["session", "settings", "collections", "graph", "error"]),
@@ -87,6 +90,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "device",
             "exec",
             "error",
+            "report",
             "session",
             "pipeline",
         ],

@@ -23,3 +23,6 @@ mod tree;
 pub use error::{SyntaxError, SyntaxFault};
 pub use parse::{DEPTH_MAX, is_identifier, is_reserved, parse};
 pub use tree::{BinaryOp, Index, IndexItem, Keyword, Kind, Node, Span, UnaryOp};
+
+#[cfg(test)]
+mod tests;

@@ -317,13 +317,13 @@ impl Parser {
         if self.accept("...") {
             return Ok(IndexItem { kind: Index::Ellipsis, span: start..self.previous_end() });
         }
-        let mut part = |parser: &mut Self| -> Parsed<Option<Node>> {
+        let mut part = |parser: &mut Self| -> Parsed<Option<Box<Node>>> {
             if let None | Some(Token::Symbol(":" | "," | "]")) = parser.peek() {
                 return Ok(None);
             }
             let part = parser.expression(0)?;
             *depth = (*depth).max(part.depth);
-            Ok(Some(part.node))
+            Ok(Some(Box::new(part.node)))
         };
         let first = part(self)?;
         let kind = if self.accept(":") {
@@ -332,8 +332,8 @@ impl Parser {
             Index::Slice { start: first, stop, step }
         } else {
             match first {
-                Some(Node { kind: Kind::None, .. }) => Index::NewAxis,
-                Some(node) => Index::At(node),
+                Some(node) if node.kind == Kind::None => Index::NewAxis,
+                Some(node) => Index::At(*node),
                 None => return Err(self.unexpected("an index")),
             }
         };

@@ -60,7 +60,8 @@ impl fmt::Display for IndexItem {
             Index::Ellipsis => f.write_str("..."),
             Index::NewAxis => f.write_str("None"),
             Index::Slice { start, stop, step } => {
-                let part = |node: &Option<Node>| node.as_ref().map(Node::to_string).unwrap_or_default();
+                let part =
+                    |node: &Option<Box<Node>>| node.as_ref().map(|node| node.to_string()).unwrap_or_default();
                 write!(f, "{}:{}", part(start), part(stop))?;
                 step.as_ref().map_or(Ok(()), |step| write!(f, ":{step}"))
             }

@@ -85,11 +85,11 @@ pub enum Index {
     /// `start:stop:step`, each optional.
     Slice {
         /// First index.
-        start: Option<Node>,
+        start: Option<Box<Node>>,
         /// One past the last.
-        stop: Option<Node>,
+        stop: Option<Box<Node>>,
         /// Step, may be negative.
-        step: Option<Node>,
+        step: Option<Box<Node>>,
     },
     /// `...`
     Ellipsis,

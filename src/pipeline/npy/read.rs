@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -164,16 +165,19 @@ struct Header {
     data_offset: usize,
 }
 
-/// Longer headers than NumPy itself would read are refused, as are deeper ones than an array's can be: the
-/// reader of Python literals recurses.
+/// Longer headers than NumPy itself would read are refused.
 const HEADER_BYTES_MAX: usize = 10_000;
-const HEADER_NESTING_MAX: usize = 32;
+
+/// Deeper headers are refused: the time that npyz's reader of Python literals takes for an unclosed bracket
+/// grows exponentially with the depth. A plain array needs 2 levels, a structured type 4.
+const HEADER_NESTING_MAX: usize = 8;
 
 impl Header {
     fn read(path: &Path, bytes: &[u8]) -> Result<Self, NpyError> {
         let format = |reason: String| NpyError::Format { path: path.to_owned(), reason };
-        let data_offset = header_length(bytes).map_err(format)?;
-        let text = Literal::scan(&bytes[..data_offset]);
+        let text_range = text_range(bytes).map_err(format)?;
+        let data_offset = text_range.end;
+        let text = Literal::scan(&bytes[text_range]);
         if text.nesting > HEADER_NESTING_MAX {
             return Err(format(format!("its header is nested {} levels deep", text.nesting)));
         }
@@ -181,8 +185,14 @@ impl Header {
         if text.product.is_none() {
             return Err(NpyError::Oversized { path: path.to_owned(), shape: text.shape });
         }
-        let header =
-            NpyHeader::from_reader(&bytes[..data_offset]).map_err(|error| format(error.to_string()))?;
+        let header = NpyHeader::from_reader(&bytes[..data_offset]).map_err(|error| {
+            // A syntax error of the header's Python comes with a drawing of the place; its first line will do.
+            let text = error.to_string();
+            format(format!(
+                "its header can't be read: {}",
+                text.lines().next().unwrap_or_default().trim_end()
+            ))
+        })?;
         let (dtype, byte_order) = element(&header.dtype()).map_err(|(what, advice)| NpyError::Type {
             path: path.to_owned(),
             what,
@@ -213,8 +223,9 @@ impl Header {
     }
 }
 
-/// Bytes before the data, by the magic number, the version and the length that follows them.
-fn header_length(bytes: &[u8]) -> Result<usize, String> {
+/// Where the header's text stands, by the magic number, the version and the length that follows them. The data
+/// begin where it ends.
+fn text_range(bytes: &[u8]) -> Result<Range<usize>, String> {
     const MAGIC: &[u8] = b"\x93NUMPY";
     if bytes.is_empty() {
         return Err("it is empty".to_owned());
@@ -243,7 +254,7 @@ fn header_length(bytes: &[u8]) -> Result<usize, String> {
     if length > available {
         return Err(format!("its header should have {length} bytes, the file has {available}"));
     }
-    Ok(before_text + length)
+    Ok(before_text..before_text + length)
 }
 
 /// What can be told of a header without reading it as Python.
@@ -261,8 +272,7 @@ impl Literal {
         let mut level = 0usize;
         let mut quote = None;
         let mut number: Option<Option<u64>> = None;
-        let begin = bytes.iter().position(|byte| *byte == b'{').unwrap_or(bytes.len());
-        for &byte in &bytes[begin..] {
+        for &byte in bytes {
             if quote.is_none() && byte.is_ascii_digit() {
                 let digit = u64::from(byte - b'0');
                 number = Some(number.unwrap_or(Some(0)).and_then(|n| n.checked_mul(10)?.checked_add(digit)));

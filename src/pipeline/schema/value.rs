@@ -145,7 +145,7 @@ impl<'a> Item<'a> {
         match all.iter().find(|(name, _)| *name == text) {
             Some((_, value)) => Ok(self.at(*value)),
             None => {
-                let problem = self.problem(format!("unknown {} '{text}'", self.key));
+                let problem = self.problem(format!("unknown value '{text}' of '{}'", self.key));
                 Err(problem.suggest(&text, all.iter().map(|(name, _)| *name)))
             }
         }

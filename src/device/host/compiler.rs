@@ -1,0 +1,117 @@
+//! Kernels to programs of the host.
+
+use super::copy::copy_pieces;
+use super::isa::Isa;
+use super::launch::{Failure, byte_strides, pointer};
+use super::reduce::{Fold, combine, finish};
+use super::vm::tiles::TILE;
+use super::vm::{Code, Frame, lower};
+use super::copy;
+use crate::device::contract::{Compiler, DeviceError, Program};
+use crate::graph::op::Reduction;
+use crate::kernel::{Arguments, Kernel, MapKernel, StateClass, StateSpec};
+
+/// The host's compiler: an expression becomes linear code over tiles, for one instruction set.
+pub struct HostCompiler {
+    isa: Isa,
+}
+
+impl HostCompiler {
+    /// A compiler for an instruction set that this machine has.
+    pub(super) fn new(isa: Isa) -> Self {
+        HostCompiler { isa }
+    }
+}
+
+impl Compiler for HostCompiler {
+    fn compile(&self, kernel: &Kernel) -> Result<Program, DeviceError> {
+        HostProgram::new(kernel, self.isa).map(Program::new).map_err(|message| DeviceError::Compile {
+            device: "host".to_owned(),
+            kernel: kernel.name(),
+            message,
+        })
+    }
+}
+
+/// A compiled kernel. Threads share it: a launch keeps what it needs on its own thread.
+pub(super) enum HostProgram {
+    Map { code: Code, map: MapKernel },
+    Fold(Box<Fold>),
+    Combine { reduction: Reduction, state: StateSpec },
+    Finish { reduction: Reduction, state: StateSpec, isa: Isa },
+    Copy,
+}
+
+impl HostProgram {
+    fn new(kernel: &Kernel, isa: Isa) -> Result<Self, String> {
+        Ok(match kernel {
+            Kernel::Map(map) => {
+                let code = lower(map, isa)?;
+                if code.outputs.len() != 1 {
+                    return Err(format!("a map has one output, not {}", code.outputs.len()));
+                }
+                HostProgram::Map { code, map: map.clone() }
+            }
+            Kernel::Fold { map, reduction, axes, state } => {
+                HostProgram::Fold(Box::new(Fold::new(map, *reduction, axes, *state, isa)?))
+            }
+            Kernel::Combine { reduction, state } => {
+                HostProgram::Combine { reduction: *reduction, state: doubles(*state)? }
+            }
+            Kernel::Finish { reduction, state, .. } => {
+                HostProgram::Finish { reduction: *reduction, state: doubles(*state)?, isa }
+            }
+            Kernel::Copy { .. } => HostProgram::Copy,
+        })
+    }
+
+    pub fn launch(&self, arguments: &Arguments) -> Result<(), Failure> {
+        match self {
+            HostProgram::Map { code, map } => run_map(code, map, arguments),
+            HostProgram::Fold(fold) => fold.run(arguments),
+            HostProgram::Combine { reduction, state } => combine(*reduction, *state, arguments),
+            HostProgram::Finish { reduction, state, isa } => finish(*reduction, *state, arguments, *isa),
+            HostProgram::Copy => copy_pieces(arguments),
+        }
+    }
+}
+
+fn doubles(state: StateSpec) -> Result<StateSpec, String> {
+    match state.class {
+        StateClass::Double => Ok(state),
+        StateClass::PairOfSingles => Err("the host keeps states in doubles, not in pairs of singles".to_owned()),
+    }
+}
+
+fn run_map(code: &Code, map: &MapKernel, arguments: &Arguments) -> Result<(), Failure> {
+    let output = &arguments.output;
+    let size = output.dtype().size();
+    if output.dtype() != code.outputs[0] || *output.shape() != arguments.region.shape {
+        let (got, dtype) = (output.shape(), output.dtype());
+        let (want, own) = (&arguments.region.shape, code.outputs[0]);
+        return Err(Failure(format!("the output is {dtype} {got}, not {own} {want}")));
+    }
+    let start = pointer(output)?;
+    let mut frame = Frame::bind(code, map, arguments, &[byte_strides(output)])?;
+    let length = frame.walk().row_length();
+    let stride = frame.extra_stride(0);
+    let is_dense = stride == size as isize;
+    while frame.walk().has_row() {
+        let row = start.wrapping_offset(frame.extra_offset(0));
+        frame.begin_row();
+        for at in (0..length).step_by(TILE) {
+            let n = TILE.min(length - at);
+            let to = row.wrapping_offset(at as isize * stride);
+            if is_dense {
+                frame.tile(at, n, &[to]);
+            } else {
+                let tile = frame.output_tile(0);
+                frame.tile(at, n, &[tile]);
+                // SAFETY: the tile holds `n` elements, and the output has as many at its own step.
+                unsafe { copy::strided_run(to, stride, tile, size as isize, n, size) };
+            }
+        }
+        frame.next_row();
+    }
+    Ok(())
+}

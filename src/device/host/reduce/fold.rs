@@ -1,0 +1,162 @@
+//! Folding a block into a state.
+
+use super::Dense;
+use super::loops::{FoldArgs, FoldLoops, fold_loops, identity_bits};
+use crate::device::host::copy;
+use crate::device::host::isa::Isa;
+use crate::device::host::launch::Failure;
+use crate::device::host::scratch::Scratch;
+use crate::device::host::vm::tiles::TILE;
+use crate::device::host::vm::{Code, Frame, lower};
+use crate::dtype::DType;
+use crate::graph::op::Reduction;
+use crate::kernel::{Arguments, MapKernel, StateClass, StateSpec};
+use crate::shape::{Shape, Strides};
+
+/// Elements of a group.
+pub(super) const GROUP: usize = 1024;
+
+/// A compiled fold.
+pub(in crate::device::host) struct Fold {
+    code: Code,
+    map: MapKernel,
+    reduction: Reduction,
+    axes: Vec<usize>,
+    state: StateSpec,
+    loops: FoldLoops,
+}
+
+impl Fold {
+    /// Compiles, or says what it can't do.
+    pub fn new(
+        map: &MapKernel,
+        reduction: Reduction,
+        axes: &[usize],
+        state: StateSpec,
+        isa: Isa,
+    ) -> Result<Self, String> {
+        let code = lower(map, isa)?;
+        let has_mask = match code.outputs[..] {
+            [_] => false,
+            [_, DType::Bool] => true,
+            _ => return Err("a reduction takes a value and, perhaps, a bool mask".to_owned()),
+        };
+        let value = code.outputs[0];
+        if state != StateSpec::new(StateClass::Double, reduction, value) {
+            return Err(format!("the host keeps states in doubles, not as {state:?}"));
+        }
+        let loops = fold_loops(isa, reduction, value, has_mask)?;
+        Ok(Fold { code, map: map.clone(), reduction, axes: axes.to_vec(), state, loops })
+    }
+
+    /// Folds the region of the launch into its output.
+    pub fn run(&self, arguments: &Arguments) -> Result<(), Failure> {
+        let shape = &arguments.region.shape;
+        let (cells, strides) = self.cells(shape);
+        let output = &arguments.output;
+        if output.shape().elements() != self.state.planes * cells || output.dtype() != self.state.dtype {
+            let (got, dtype) = (output.shape(), output.dtype());
+            return Err(Failure(format!("a state of {cells} cells doesn't fit in {dtype} {got}")));
+        }
+        let state = Dense::output(output)?;
+        let size = self.state.dtype.size();
+        let identity = identity_bits(self.reduction, self.code.outputs[0]).to_ne_bytes();
+        // SAFETY: the state has that many elements of that size.
+        unsafe {
+            let elements = self.state.planes * cells;
+            copy::strided_run(state.start, size as isize, identity.as_ptr(), 0, elements, size);
+        }
+        let mut frame = Frame::bind(&self.code, &self.map, arguments, &[strides])?;
+        match self.run_length(shape) {
+            Some(run) => self.fold_groups(&mut frame, run, state.start, cells * size),
+            None => self.fold_columns(&mut frame, state.start, cells * size),
+        }
+        drop(frame);
+        state.store()
+    }
+
+    /// Number of cells, and the step from cell to cell along each axis of the domain.
+    fn cells(&self, shape: &Shape) -> (usize, Strides) {
+        if let Reduction::Count { bins } = self.reduction {
+            return (bins as usize, Strides::from_elem(0, shape.len()));
+        }
+        let is_folded = |axis: usize| self.axes.contains(&axis);
+        let kept: Shape = (0..shape.len()).map(|axis| if is_folded(axis) { 1 } else { shape[axis] }).collect();
+        let mut strides = kept.strides();
+        self.axes.iter().for_each(|&axis| strides[axis] = 0);
+        (kept.elements(), strides)
+    }
+
+    /// Elements in a run of folded innermost axes, or `None` when the innermost axis is kept. Axes of extent 1
+    /// don't count.
+    fn run_length(&self, shape: &Shape) -> Option<usize> {
+        let is_count = matches!(self.reduction, Reduction::Count { .. });
+        let mut inner = (0..shape.len()).rev().filter(|&axis| shape[axis] != 1).peekable();
+        let is_folded = |axis: &usize| is_count || self.axes.contains(axis);
+        if inner.peek().is_some_and(|axis| !is_folded(axis)) {
+            return None;
+        }
+        Some(inner.take_while(is_folded).map(|axis| shape[axis]).product())
+    }
+
+    fn fold_groups(&self, frame: &mut Frame, run: usize, state: *mut u8, plane: usize) {
+        let value_size = self.code.outputs[0].size();
+        let has_mask = self.code.outputs.len() > 1;
+        let (_scratch, areas) = Scratch::with_areas(&[GROUP * value_size, GROUP]);
+        let (values, mask) = (areas[0], areas[1]);
+        let (mut filled, mut left) = (0, run);
+        while frame.walk().has_row() {
+            frame.begin_row();
+            let (mut at, length) = (0, frame.walk().row_length());
+            while at < length {
+                let n = TILE.min(length - at).min(GROUP - filled).min(left);
+                let targets = [values.wrapping_add(filled * value_size), mask.wrapping_add(filled)];
+                frame.tile(at, n, &targets[..self.code.outputs.len()]);
+                (at, filled, left) = (at + n, filled + n, left - n);
+                if filled == GROUP || left == 0 {
+                    let cell = frame.extra_offset(0) as usize * self.state.dtype.size();
+                    self.fold(self.loops.group, values, has_mask.then_some(mask), filled, state, cell, plane);
+                    filled = 0;
+                    left = if left == 0 { run } else { left };
+                }
+            }
+            frame.next_row();
+        }
+    }
+
+    fn fold_columns(&self, frame: &mut Frame, state: *mut u8, plane: usize) {
+        let has_mask = self.code.outputs.len() > 1;
+        let values = frame.output_tile(0);
+        let mask = has_mask.then(|| frame.output_tile(1));
+        let targets = [values, mask.unwrap_or(values)];
+        while frame.walk().has_row() {
+            frame.begin_row();
+            let length = frame.walk().row_length();
+            for at in (0..length).step_by(TILE) {
+                let n = TILE.min(length - at);
+                frame.tile(at, n, &targets[..self.code.outputs.len()]);
+                let cell = (frame.extra_offset(0) as usize + at) * self.state.dtype.size();
+                self.fold(self.loops.column, values, mask, n, state, cell, plane);
+            }
+            frame.next_row();
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn fold(
+        &self,
+        run: super::loops::FoldFn,
+        values: *const u8,
+        mask: Option<*mut u8>,
+        n: usize,
+        state: *mut u8,
+        cell: usize,
+        plane: usize,
+    ) {
+        let bins = if let Reduction::Count { bins } = self.reduction { bins as usize } else { 0 };
+        let mask = mask.map_or(std::ptr::null(), <*mut u8>::cast_const);
+        let state = state.wrapping_add(cell);
+        // SAFETY: `n` values and mask bytes were just computed; the state has all its planes behind this cell.
+        unsafe { run(FoldArgs { values, mask, n, state, plane, bins }) };
+    }
+}

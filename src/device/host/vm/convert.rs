@@ -1,0 +1,198 @@
+//! Casts, copies and selections of tiles of any type.
+
+use super::tiles::{self, Binary, Sides, TileFn, Unary};
+use crate::device::host::isa::Isa;
+use crate::dtype::{DType, Scalar};
+
+/// An element type as tiles hold it, and its conversions: those of Rust's `as`, which saturate, send NaN to 0
+/// and wrap between integers. `bool` is a byte and its own case.
+pub(in crate::device::host) trait Number: Copy + PartialEq {
+    const ZERO: Self;
+    fn to_u8(self) -> u8;
+    fn to_i16(self) -> i16;
+    fn to_i32(self) -> i32;
+    fn to_u32(self) -> u32;
+    fn to_i64(self) -> i64;
+    fn to_f32(self) -> f32;
+    fn to_f64(self) -> f64;
+}
+
+macro_rules! number {
+    ($($rust:ident: $zero:literal),*) => {
+        $(impl Number for $rust {
+            const ZERO: Self = $zero;
+            #[inline(always)]
+            fn to_u8(self) -> u8 {
+                self as u8
+            }
+            #[inline(always)]
+            fn to_i16(self) -> i16 {
+                self as i16
+            }
+            #[inline(always)]
+            fn to_i32(self) -> i32 {
+                self as i32
+            }
+            #[inline(always)]
+            fn to_u32(self) -> u32 {
+                self as u32
+            }
+            #[inline(always)]
+            fn to_i64(self) -> i64 {
+                self as i64
+            }
+            #[inline(always)]
+            fn to_f32(self) -> f32 {
+                self as f32
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+        })*
+    };
+}
+number!(u8: 0, i16: 0, i32: 0, u32: 0, i64: 0, f32: 0.0, f64: 0.0);
+
+/// Calls a generic function with the Rust type that holds elements of a [`DType`]; `bool` is `u8`.
+macro_rules! with_element {
+    ($dtype:expr, $function:ident :: <_ $(, $more:tt)*> $args:tt) => {
+        match $dtype {
+            $crate::dtype::DType::Bool | $crate::dtype::DType::U8 => $function::<u8 $(, $more)*> $args,
+            $crate::dtype::DType::I16 => $function::<i16 $(, $more)*> $args,
+            $crate::dtype::DType::I32 => $function::<i32 $(, $more)*> $args,
+            $crate::dtype::DType::U32 => $function::<u32 $(, $more)*> $args,
+            $crate::dtype::DType::I64 => $function::<i64 $(, $more)*> $args,
+            $crate::dtype::DType::F32 => $function::<f32 $(, $more)*> $args,
+            $crate::dtype::DType::F64 => $function::<f64 $(, $more)*> $args,
+        }
+    };
+}
+pub(in crate::device::host) use with_element;
+
+/// The loop that converts a tile.
+pub(in crate::device::host) fn cast(isa: Isa, from: DType, to: DType) -> TileFn {
+    with_element!(from, cast_from::<_>(isa, to))
+}
+
+fn cast_from<T: Number>(isa: Isa, to: DType) -> TileFn {
+    match to {
+        DType::Bool => tiles::unary::<T, u8, ToBool>(isa),
+        DType::U8 => tiles::unary::<T, u8, ToU8>(isa),
+        DType::I16 => tiles::unary::<T, i16, ToI16>(isa),
+        DType::I32 => tiles::unary::<T, i32, ToI32>(isa),
+        DType::U32 => tiles::unary::<T, u32, ToU32>(isa),
+        DType::I64 => tiles::unary::<T, i64, ToI64>(isa),
+        DType::F32 => tiles::unary::<T, f32, ToF32>(isa),
+        DType::F64 => tiles::unary::<T, f64, ToF64>(isa),
+    }
+}
+
+macro_rules! casts {
+    ($($name:ident -> $result:ty: $method:ident;)*) => {
+        $(struct $name;
+        impl<T: Number> Unary<T, $result> for $name {
+            #[inline(always)]
+            fn apply(x: T) -> $result {
+                x.$method()
+            }
+        })*
+    };
+}
+casts! {
+    ToU8 -> u8: to_u8;
+    ToI16 -> i16: to_i16;
+    ToI32 -> i32: to_i32;
+    ToU32 -> u32: to_u32;
+    ToI64 -> i64: to_i64;
+    ToF32 -> f32: to_f32;
+    ToF64 -> f64: to_f64;
+}
+
+struct ToBool;
+
+impl<T: Number> Unary<T, u8> for ToBool {
+    #[inline(always)]
+    fn apply(x: T) -> u8 {
+        u8::from(x != T::ZERO)
+    }
+}
+
+/// The loop that copies a tile of elements of `size` bytes.
+pub(super) fn copy(isa: Isa, size: usize) -> TileFn {
+    match size {
+        1 => tiles::unary::<u8, u8, Same>(isa),
+        2 => tiles::unary::<u16, u16, Same>(isa),
+        4 => tiles::unary::<u32, u32, Same>(isa),
+        _ => tiles::unary::<u64, u64, Same>(isa),
+    }
+}
+
+/// The loop that fills a tile with its first operand, a scalar (the second is not looked at).
+pub(super) fn splat(isa: Isa, size: usize) -> TileFn {
+    match size {
+        1 => tiles::binary::<u8, u8, Left>(isa, Sides::LeftScalar),
+        2 => tiles::binary::<u16, u16, Left>(isa, Sides::LeftScalar),
+        4 => tiles::binary::<u32, u32, Left>(isa, Sides::LeftScalar),
+        _ => tiles::binary::<u64, u64, Left>(isa, Sides::LeftScalar),
+    }
+}
+
+/// The loop of a selection between elements of `size` bytes.
+pub(super) fn select(isa: Isa, size: usize, scalars: [bool; 3]) -> TileFn {
+    match size {
+        1 => tiles::select::<u8>(isa, scalars),
+        2 => tiles::select::<u16>(isa, scalars),
+        4 => tiles::select::<u32>(isa, scalars),
+        _ => tiles::select::<u64>(isa, scalars),
+    }
+}
+
+struct Same;
+
+impl<T> Unary<T, T> for Same {
+    #[inline(always)]
+    fn apply(x: T) -> T {
+        x
+    }
+}
+
+struct Left;
+
+impl<T> Binary<T, T> for Left {
+    #[inline(always)]
+    fn apply(x: T, _: T) -> T {
+        x
+    }
+}
+
+/// A constant's bits as an element of `dtype`, in the low bytes. Integer constants keep all their bits, which
+/// wrap; others convert as `f64`.
+pub(in crate::device::host) fn constant_bits(value: Scalar, dtype: DType) -> u64 {
+    match (dtype, value) {
+        (DType::Bool, _) => u64::from(value.as_bool()),
+        (DType::F32, Scalar::Int(i)) => u64::from((i as f32).to_bits()),
+        (DType::F32, _) => u64::from((value.as_f64() as f32).to_bits()),
+        (DType::F64, _) => value.as_f64().to_bits(),
+        (DType::U8, Scalar::Float(x)) => u64::from(x as u8),
+        (DType::I16, Scalar::Float(x)) => x as i16 as u64,
+        (DType::I32, Scalar::Float(x)) => x as i32 as u64,
+        (DType::U32, Scalar::Float(x)) => u64::from(x as u32),
+        _ => value.as_i64() as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_convert_as_casts_do() {
+        assert_eq!(constant_bits(Scalar::Float(300.0), DType::U8), 255);
+        assert_eq!(constant_bits(Scalar::Int(300), DType::U8) as u8, 44);
+        assert_eq!(constant_bits(Scalar::Float(f64::NAN), DType::I64), 0);
+        assert_eq!(constant_bits(Scalar::Int(-1), DType::I16) as i16, -1);
+        assert_eq!(constant_bits(Scalar::Float(0.1), DType::F32), u64::from(0.1f32.to_bits()));
+        assert_eq!(constant_bits(Scalar::Float(f64::NAN), DType::Bool), 1);
+    }
+}

@@ -1,0 +1,352 @@
+//! Expression to code: order, scalars, pairs, places.
+
+use std::collections::HashMap;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::pairs::{self, Pair};
+use super::tiles::{Sides, TileFn};
+use super::{Code, InputPlace, Place, Step, convert, floats, integers};
+use crate::device::host::isa::Isa;
+use crate::device::host::random::random_fn;
+use crate::device::host::stencil::StencilCode;
+use crate::dtype::DType;
+use crate::graph::expr::{Expr, NodeId, NodeOp};
+use crate::kernel::MapKernel;
+
+/// Compiles an expression for an instruction set, or says what it can't do.
+pub(in crate::device::host) fn lower(map: &MapKernel, isa: Isa) -> Result<Code, String> {
+    let mut lowering = Lowering::new(map, isa);
+    lowering.assign_fixed_places()?;
+    for id in lowering.order.clone() {
+        lowering.emit(id)?;
+    }
+    lowering.finish()
+}
+
+struct Lowering<'a> {
+    expr: &'a Expr,
+    isa: Isa,
+    /// Nodes that outputs need, operands first.
+    order: Vec<NodeId>,
+    /// Nodes whose value is the same along a row.
+    uniform: Vec<bool>,
+    /// Steps still to come that read a node.
+    uses: Vec<usize>,
+    /// Pairs, by their second operation.
+    pairs: HashMap<NodeId, Pair>,
+    /// First operations of pairs.
+    absorbed: Vec<bool>,
+    place: Vec<Option<Place>>,
+    free: Vec<Place>,
+    /// The first place that is a tile.
+    first_tile: usize,
+    code: Code,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(map: &'a MapKernel, isa: Isa) -> Self {
+        let expr: &Expr = &map.expr;
+        let nodes = expr.nodes().len();
+        let order = postorder(expr);
+        let mut uniform = vec![false; nodes];
+        let mut uses = vec![0; nodes];
+        for &id in &order {
+            uniform[id.0 as usize] = is_uniform(map, id, &uniform);
+            operands(&expr.node(id).op).iter().for_each(|operand| uses[operand.0 as usize] += 1);
+        }
+        expr.outputs().iter().for_each(|id| uses[id.0 as usize] += 1);
+        let code = Code {
+            row_steps: Vec::new(),
+            steps: Vec::new(),
+            inputs: Vec::new(),
+            constants: Vec::new(),
+            stencils: Vec::new(),
+            outputs: (0..expr.outputs().len()).map(|i| expr.output_dtype(i)).collect(),
+            cells: 0,
+            tiles: 0,
+            width: order.iter().map(|&id| expr.node(id).dtype.size()).max().unwrap_or(1),
+            rank: map.shape.len(),
+            is_pinned: false,
+            has_position: false,
+        };
+        let mut lowering = Lowering {
+            expr,
+            isa,
+            order,
+            uniform,
+            uses,
+            pairs: HashMap::new(),
+            absorbed: vec![false; nodes],
+            place: vec![None; nodes],
+            free: Vec::new(),
+            first_tile: 0,
+            code,
+        };
+        lowering.find_pairs();
+        lowering
+    }
+
+    /// Users first, so that a chain splits evenly from its end.
+    fn find_pairs(&mut self) {
+        for &id in self.order.iter().rev() {
+            if self.absorbed[id.0 as usize] {
+                continue;
+            }
+            let may_absorb = |inner: NodeId| self.uses[inner.0 as usize] == 1;
+            let found = pairs::find(self.expr, id, may_absorb, |id| self.uniform[id.0 as usize]);
+            if let Some((pair, inner)) = found {
+                self.pairs.insert(id, pair);
+                self.absorbed[inner.0 as usize] = true;
+            }
+        }
+    }
+
+    /// Inputs, then cells (constants, and all that is the same along a row), then outputs.
+    fn assign_fixed_places(&mut self) -> Result<(), String> {
+        let mut cells: Vec<NodeId> = Vec::new();
+        for &id in &self.order {
+            let node = self.expr.node(id);
+            let is_uniform = self.uniform[id.0 as usize];
+            if let NodeOp::Input(input) = node.op {
+                let at = place(self.code.inputs.len())?;
+                self.place[id.0 as usize] = (!is_uniform).then_some(at);
+                self.code.inputs.push(InputPlace { input, dtype: node.dtype, cell: None });
+            }
+            if is_uniform {
+                cells.push(id);
+            }
+        }
+        let first = self.code.inputs.len();
+        for (k, &id) in cells.iter().enumerate() {
+            let at = place(first + k)?;
+            self.place[id.0 as usize] = Some(at);
+            match self.expr.node(id).op {
+                NodeOp::Const(value) => {
+                    let bits = convert::constant_bits(value, self.expr.node(id).dtype);
+                    self.code.constants.push((at, bits));
+                }
+                NodeOp::Input(input) => {
+                    let own = self.code.inputs.iter_mut().find(|known| known.input == input);
+                    own.into_iter().for_each(|known| known.cell = Some(at));
+                }
+                _ => {}
+            }
+        }
+        self.code.cells = cells.len();
+        self.first_tile = self.code.output_place(self.code.outputs.len());
+        for i in (0..self.code.outputs.len()).rev() {
+            let id = self.expr.outputs()[i];
+            // Inputs and scalars have a place already and are copied at the end.
+            if self.place[id.0 as usize].is_none() || self.is_output(id) {
+                self.place[id.0 as usize] = Some(place(self.code.output_place(i))?);
+            }
+        }
+        Ok(())
+    }
+
+    fn is_output(&self, id: NodeId) -> bool {
+        let first = self.code.output_place(0);
+        self.place[id.0 as usize]
+            .is_some_and(|at| (first..first + self.code.outputs.len()).contains(&usize::from(at)))
+    }
+
+    fn emit(&mut self, id: NodeId) -> Result<(), String> {
+        let op = &self.expr.node(id).op;
+        if matches!(op, NodeOp::Input(_) | NodeOp::Const(_)) || self.absorbed[id.0 as usize] {
+            return Ok(());
+        }
+        let to = match self.place[id.0 as usize] {
+            Some(at) => at,
+            None => self.new_tile()?,
+        };
+        self.place[id.0 as usize] = Some(to);
+        let (step, read) = self.step(id, to)?;
+        if self.uniform[id.0 as usize] {
+            self.code.row_steps.push(step);
+        } else {
+            self.code.steps.push(step);
+        }
+        for operand in read {
+            self.release(operand);
+        }
+        Ok(())
+    }
+
+    fn new_tile(&mut self) -> Result<Place, String> {
+        if let Some(at) = self.free.pop() {
+            return Ok(at);
+        }
+        self.code.tiles += 1;
+        place(self.first_tile + self.code.tiles - 1)
+    }
+
+    fn release(&mut self, operand: NodeId) {
+        let left = &mut self.uses[operand.0 as usize];
+        *left -= 1;
+        if *left == 0
+            && let Some(at) = self.place[operand.0 as usize]
+            && usize::from(at) >= self.first_tile
+        {
+            self.free.push(at);
+        }
+    }
+
+    /// The step that computes a node, and the nodes that it reads.
+    fn step(&mut self, id: NodeId, to: Place) -> Result<(Step, SmallVec<[NodeId; 3]>), String> {
+        let node = self.expr.node(id);
+        let none = SmallVec::new();
+        match &node.op {
+            NodeOp::Index(axis) => {
+                self.code.is_pinned = true;
+                return Ok((Step::Index { to, axis: *axis }, none));
+            }
+            NodeOp::Random { seed, distribution } => {
+                self.code.has_position = true;
+                let run = match node.dtype {
+                    DType::F32 => random_fn::<f32>(self.isa, *distribution),
+                    DType::F64 => random_fn::<f64>(self.isa, *distribution),
+                    other => return Err(format!("random numbers are f32 or f64, not {other}")),
+                };
+                return Ok((Step::Random { run, to, seed: *seed }, none));
+            }
+            NodeOp::Stencil(input, stencil) => {
+                self.code.is_pinned = true;
+                let at = place(self.code.stencils.len())?;
+                self.code.stencils.push(StencilCode::new(*input, stencil, node.dtype, self.isa)?);
+                return Ok((Step::Stencil { to, stencil: at }, none));
+            }
+            _ => {}
+        }
+        let (run, read) = match self.pairs.get(&id) {
+            Some(pair) => {
+                let scalars = [self.is_scalar(pair.operands[1]), self.is_scalar(pair.operands[2])];
+                (pair.tile_fn(self.isa, scalars), SmallVec::from_slice(&pair.operands))
+            }
+            None => (self.tile_fn(id)?, operands(&node.op)),
+        };
+        let mut places = [0; 3];
+        for (at, operand) in places.iter_mut().zip(&read) {
+            *at = self.place[operand.0 as usize].unwrap_or_default();
+        }
+        // Operands that a loop doesn't look at must point somewhere, too.
+        (read.len()..3).for_each(|k| places[k] = places[0]);
+        Ok((Step::Tile { run, to, operands: places }, read))
+    }
+
+    fn is_scalar(&self, id: NodeId) -> bool {
+        self.uniform[id.0 as usize]
+    }
+
+    fn tile_fn(&self, id: NodeId) -> Result<TileFn, String> {
+        let (node, isa) = (self.expr.node(id), self.isa);
+        let of = |id: NodeId| self.expr.node(id).dtype;
+        let is_scalar = |operand: NodeId| self.is_scalar(operand) && !self.is_scalar(id);
+        let run = match node.op {
+            NodeOp::Unary(op, a) => match of(a) {
+                DType::Bool => integers::unary_bool(isa, op),
+                DType::U8 => integers::unary::<u8>(isa, op),
+                DType::I16 => integers::unary::<i16>(isa, op),
+                DType::I32 => integers::unary::<i32>(isa, op),
+                DType::U32 => integers::unary::<u32>(isa, op),
+                DType::I64 => integers::unary::<i64>(isa, op),
+                DType::F32 => floats::unary::<f32>(isa, op),
+                DType::F64 => floats::unary::<f64>(isa, op),
+            },
+            NodeOp::Binary(op, a, b) => {
+                let sides = match (is_scalar(a), is_scalar(b)) {
+                    (true, _) => Sides::LeftScalar,
+                    (_, true) => Sides::RightScalar,
+                    _ => Sides::Vectors,
+                };
+                match of(a) {
+                    DType::Bool => integers::binary_bool(isa, op, sides),
+                    DType::U8 => integers::binary::<u8>(isa, op, sides),
+                    DType::I16 => integers::binary::<i16>(isa, op, sides),
+                    DType::I32 => integers::binary::<i32>(isa, op, sides),
+                    DType::U32 => integers::binary::<u32>(isa, op, sides),
+                    DType::I64 => integers::binary::<i64>(isa, op, sides),
+                    DType::F32 => floats::binary::<f32>(isa, op, sides),
+                    DType::F64 => floats::binary::<f64>(isa, op, sides),
+                }
+            }
+            NodeOp::Select(c, a, b) => {
+                let scalars = [is_scalar(c), is_scalar(a), is_scalar(b)];
+                Some(convert::select(isa, node.dtype.size(), scalars))
+            }
+            NodeOp::Cast(a) => Some(convert::cast(isa, of(a), node.dtype)),
+            _ => None,
+        };
+        run.ok_or_else(|| format!("no function for node {} of {}", id.0, self.expr))
+    }
+
+    /// Outputs whose value has its place elsewhere (an input, a scalar, another output) are copied.
+    fn finish(mut self) -> Result<Code, String> {
+        for (i, &id) in self.expr.outputs().iter().enumerate() {
+            let (from, to) = (self.place[id.0 as usize], place(self.code.output_place(i))?);
+            let Some(from) = from.filter(|&from| from != to) else { continue };
+            let size = self.code.outputs[i].size();
+            let run = if self.is_scalar(id) {
+                convert::splat(self.isa, size)
+            } else {
+                convert::copy(self.isa, size)
+            };
+            self.code.steps.push(Step::Tile { run, to, operands: [from; 3] });
+        }
+        Ok(self.code)
+    }
+}
+
+fn place(at: usize) -> Result<Place, String> {
+    Place::try_from(at).map_err(|_| format!("the expression needs more than {} values at once", Place::MAX))
+}
+
+/// Operands of a node.
+fn operands(op: &NodeOp) -> SmallVec<[NodeId; 3]> {
+    match *op {
+        NodeOp::Unary(_, a) | NodeOp::Cast(a) => smallvec![a],
+        NodeOp::Binary(_, a, b) => smallvec![a, b],
+        NodeOp::Select(c, a, b) => smallvec![c, a, b],
+        NodeOp::Input(_)
+        | NodeOp::Stencil(..)
+        | NodeOp::Const(_)
+        | NodeOp::Index(_)
+        | NodeOp::Random { .. } => SmallVec::new(),
+    }
+}
+
+fn is_uniform(map: &MapKernel, id: NodeId, known: &[bool]) -> bool {
+    let op = &map.expr.node(id).op;
+    let last = map.shape.last().copied();
+    match op {
+        NodeOp::Const(_) => true,
+        NodeOp::Input(input) => {
+            let own = map.inputs[usize::from(*input)].shape.last().copied();
+            own.unwrap_or(1) == 1 && last.unwrap_or(1) != 1
+        }
+        NodeOp::Index(axis) => usize::from(*axis) + 1 != map.shape.len(),
+        NodeOp::Stencil(..) | NodeOp::Random { .. } => false,
+        _ => operands(op).iter().all(|operand| known[operand.0 as usize]),
+    }
+}
+
+/// The nodes that outputs need, operands first, each operand as late as its first use allows: few values are
+/// alive at once.
+fn postorder(expr: &Expr) -> Vec<NodeId> {
+    let mut order = Vec::new();
+    let mut is_done = vec![false; expr.nodes().len()];
+    let mut stack: Vec<(NodeId, bool)> = expr.outputs().iter().rev().map(|&id| (id, false)).collect();
+    while let Some((id, are_operands_done)) = stack.pop() {
+        if is_done[id.0 as usize] {
+            continue;
+        }
+        if are_operands_done {
+            is_done[id.0 as usize] = true;
+            order.push(id);
+        } else {
+            stack.push((id, true));
+            stack.extend(operands(&expr.node(id).op).iter().rev().map(|&operand| (operand, false)));
+        }
+    }
+    order
+}
