@@ -127,7 +127,8 @@ pub fn expression(dice: &mut Dice, inputs: &[DType], rank: usize, size: usize) -
         let (ta, tb) = (expr.node(a).dtype, expr.node(b).dtype);
         let node = match dice.below(12) {
             0 => {
-                let value = dice.pick(&[Scalar::Int(2), Scalar::Float(0.75), Scalar::Bool(true), Scalar::Int(-3)]);
+                let value =
+                    dice.pick(&[Scalar::Int(2), Scalar::Float(0.75), Scalar::Bool(true), Scalar::Int(-3)]);
                 let dtype = value.beside(ta);
                 Some(expr.push(NodeOp::Const(value), dtype))
             }

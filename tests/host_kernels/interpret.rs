@@ -1,5 +1,7 @@
 //! A naive interpreter: one element at a time, in scalar Rust, from whole arrays.
 
+use std::ops::Rem;
+
 use outcrop::dtype::{DType, Scalar};
 use outcrop::graph::expr::{Expr, NodeId, NodeOp};
 use outcrop::graph::expr_ops::{BinaryOp as B, EdgeMode, Stencil, UnaryOp as U};
@@ -89,8 +91,12 @@ pub fn evaluate(expr: &Expr, id: NodeId, inputs: &[Whole], shape: &Shape, at: &[
         NodeOp::Input(i) => {
             let input = &inputs[usize::from(*i)];
             let missing = shape.len() - input.shape.len();
-            let place: Vec<usize> =
-                input.shape.iter().enumerate().map(|(k, &n)| if n == 1 { 0 } else { at[k + missing] }).collect();
+            let place: Vec<usize> = input
+                .shape
+                .iter()
+                .enumerate()
+                .map(|(k, &n)| if n == 1 { 0 } else { at[k + missing] })
+                .collect();
             input.values[input.shape.ravel(&place)]
         }
         NodeOp::Stencil(i, stencil) => neighbourhood(stencil, &inputs[usize::from(*i)], at),
@@ -115,7 +121,8 @@ fn neighbourhood(stencil: &Stencil, input: &Whole, at: &[usize]) -> Value {
     let i = at[axis] as isize;
     match stencil {
         Stencil::Gradient { spacing, .. } => {
-            let (left, right) = (element(at[axis].saturating_sub(1)), element((at[axis] + 1).min(extent - 1)));
+            let (left, right) =
+                (element(at[axis].saturating_sub(1)), element((at[axis] + 1).min(extent - 1)));
             let is_end = at[axis] == 0 || at[axis] + 1 == extent;
             let divisor = Value::from_f64(if is_end { *spacing } else { 2.0 * spacing }, input.dtype);
             let difference = binary(B::Subtract, right, left, input.dtype);
@@ -134,9 +141,9 @@ fn neighbourhood(stencil: &Stencil, input: &Whole, at: &[usize]) -> Value {
                 (weight, value)
             });
             match input.dtype {
-                DType::F32 => Value::F32(taps.fold(0.0f32, |sum, (weight, x)| {
-                    (weight as f32).mul_add(x.as_f64() as f32, sum)
-                })),
+                DType::F32 => Value::F32(
+                    taps.fold(0.0f32, |sum, (weight, x)| (weight as f32).mul_add(x.as_f64() as f32, sum)),
+                ),
                 _ => Value::F64(taps.fold(0.0f64, |sum, (weight, x)| weight.mul_add(x.as_f64(), sum))),
             }
         }
@@ -210,26 +217,15 @@ fn binary(op: B, x: Value, y: Value, dtype: DType) -> Value {
         _ => {}
     }
     match (x, y) {
-        (Value::F32(x), Value::F32(y)) => {
-            Value::F32(if let B::Remainder | B::FloorDivide = op {
-                // Exact in f64 for f32 operands, up to the quotient's rounding.
-                return python_division(op, x.into(), y.into(), |x| Value::F32(x as f32));
-            } else {
-                float_binary(op, x, y)
-            })
-        }
-        (Value::F64(x), Value::F64(y)) => {
-            if let B::Remainder | B::FloorDivide = op {
-                return python_division(op, x, y, Value::F64);
-            }
-            Value::F64(float_binary(op, x, y))
-        }
+        (Value::F32(x), Value::F32(y)) => Value::F32(float_binary(op, x, y)),
+        (Value::F64(x), Value::F64(y)) => Value::F64(float_binary(op, x, y)),
         _ => int_binary(op, x.as_i64(), y.as_i64(), dtype),
     }
 }
 
-fn float_binary<T: Float>(op: B, x: T, y: T) -> T {
+fn float_binary<T: Float + Rem<Output = T>>(op: B, x: T, y: T) -> T {
     match op {
+        B::FloorDivide | B::Remainder => python_division(op, x, y),
         B::Add => x + y,
         B::Subtract => x - y,
         B::Multiply => x * y,
@@ -244,28 +240,26 @@ fn float_binary<T: Float>(op: B, x: T, y: T) -> T {
 }
 
 /// CPython's `float_divmod`.
-fn python_division(op: B, x: f64, y: f64, wrap: fn(f64) -> Value) -> Value {
+fn python_division<T: Float + Rem<Output = T>>(op: B, x: T, y: T) -> T {
+    let number = T::from_f64;
+    let is_negative = |x: T| x < number(0.0);
     let mut left = x % y;
+    let is_off = left.to_f64() != 0.0 && !left.to_f64().is_nan() && is_negative(left) != is_negative(y);
     if op == B::Remainder {
-        if left == 0.0 {
-            left = 0.0f64.copysign(y);
-        } else if (left < 0.0) != (y < 0.0) && !left.is_nan() {
-            left += y;
+        if left == number(0.0) {
+            left = number(if is_negative(y) { -0.0 } else { 0.0 });
         }
-        return wrap(left);
+        return if is_off { left + y } else { left };
     }
-    if y == 0.0 {
-        return wrap(x / y);
+    if y == number(0.0) {
+        return x / y;
     }
-    let mut quotient = (x - left) / y;
-    if left != 0.0 && (left < 0.0) != (y < 0.0) {
-        quotient -= 1.0;
-    }
-    if quotient == 0.0 {
-        return wrap(if x / y < 0.0 { -0.0 } else { 0.0 });
+    let quotient = (x - left) / y - number(if is_off { 1.0 } else { 0.0 });
+    if quotient == number(0.0) {
+        return number(if is_negative(x / y) { -0.0 } else { 0.0 });
     }
     let floor = quotient.floor();
-    wrap(if quotient - floor > 0.5 { floor + 1.0 } else { floor })
+    if quotient - floor > number(0.5) { floor + number(1.0) } else { floor }
 }
 
 fn int_binary(op: B, x: i64, y: i64, dtype: DType) -> Value {
@@ -289,9 +283,13 @@ fn int_binary(op: B, x: i64, y: i64, dtype: DType) -> Value {
             (if rest != 0 && y < 0 { rest + y } else { rest }) as i64
         }
         B::Power if y < 0 => 0,
-        B::Power => (0..y.min(200)).fold((1i64, x, y), |(r, b, e), _| {
-            (if e & 1 != 0 { r.wrapping_mul(b) } else { r }, b.wrapping_mul(b), e >> 1)
-        }).0,
+        B::Power => {
+            (0..y.min(200))
+                .fold((1i64, x, y), |(r, b, e), _| {
+                    (if e & 1 != 0 { r.wrapping_mul(b) } else { r }, b.wrapping_mul(b), e >> 1)
+                })
+                .0
+        }
         B::Minimum => x.min(y),
         B::Maximum => x.max(y),
         B::And => x & y,

@@ -1,12 +1,12 @@
 //! Kernels to programs of the host.
 
+use super::copy;
 use super::copy::copy_pieces;
 use super::isa::Isa;
 use super::launch::{Failure, byte_strides, pointer};
 use super::reduce::{Fold, combine, finish};
 use super::vm::tiles::TILE;
 use super::vm::{Code, Frame, lower};
-use super::copy;
 use crate::device::contract::{Compiler, DeviceError, Program};
 use crate::graph::op::Reduction;
 use crate::kernel::{Arguments, Kernel, MapKernel, StateClass, StateSpec};
@@ -79,7 +79,9 @@ impl HostProgram {
 fn doubles(state: StateSpec) -> Result<StateSpec, String> {
     match state.class {
         StateClass::Double => Ok(state),
-        StateClass::PairOfSingles => Err("the host keeps states in doubles, not in pairs of singles".to_owned()),
+        StateClass::PairOfSingles => {
+            Err("the host keeps states in doubles, not in pairs of singles".to_owned())
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What every kernel needs of its arguments: where elements are.
 
 use crate::block::Block;
-use crate::kernel::{ArraySpec, Arguments};
+use crate::kernel::{Arguments, ArraySpec};
 use crate::shape::{Region, Strides};
 
 /// A launch can't be done; says why.

@@ -70,7 +70,8 @@ impl Memory for HostMemory {
             used,
             capacity: pool.capacity,
         };
-        let limit = pool.capacity.map_or(isize::MAX as usize, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        let limit =
+            pool.capacity.map_or(isize::MAX as usize, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         let size = bytes.max(1).checked_next_multiple_of(ALIGNMENT).ok_or_else(|| refused(self.used()))?;
         let mut state = pool.lock();
         if size > limit.saturating_sub(state.used) {

@@ -25,7 +25,10 @@ pub(in crate::device::host) fn combine(
         let is_alike = block.dtype() == state.dtype && block.shape().elements() == elements;
         if !is_alike || output.dtype() != state.dtype || !elements.is_multiple_of(state.planes) {
             let (a, b) = (&block.layout, &output.layout);
-            return Err(Failure(format!("a state {} {} can't join {} {}", a.dtype, a.shape, b.dtype, b.shape)));
+            return Err(Failure(format!(
+                "a state {} {} can't join {} {}",
+                a.dtype, a.shape, b.dtype, b.shape
+            )));
         }
         let source = Dense::input(block)?;
         if k == 0 {

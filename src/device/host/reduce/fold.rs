@@ -81,7 +81,8 @@ impl Fold {
             return (bins as usize, Strides::from_elem(0, shape.len()));
         }
         let is_folded = |axis: usize| self.axes.contains(&axis);
-        let kept: Shape = (0..shape.len()).map(|axis| if is_folded(axis) { 1 } else { shape[axis] }).collect();
+        let kept: Shape =
+            (0..shape.len()).map(|axis| if is_folded(axis) { 1 } else { shape[axis] }).collect();
         let mut strides = kept.strides();
         self.axes.iter().for_each(|&axis| strides[axis] = 0);
         (kept.elements(), strides)

@@ -12,11 +12,11 @@
 //!
 //! **Empty.** The smallest of nothing is infinity (or the type's largest value), the largest the opposite.
 
+mod columns;
 mod combine;
 mod finish;
 mod fold;
 mod groups;
-mod columns;
 mod loops;
 
 pub(super) use combine::combine;
@@ -50,7 +50,14 @@ impl<'a> Dense<'a> {
         let dense = Dense::output(block)?;
         if dense.scratch.is_some() {
             let (from, strides) = (pointer(block)?, byte_strides(block));
-            copy::copy_strided(block.shape(), dense.start, dense.strides(), from, strides, block.dtype().size());
+            copy::copy_strided(
+                block.shape(),
+                dense.start,
+                dense.strides(),
+                from,
+                strides,
+                block.dtype().size(),
+            );
         }
         Ok(dense)
     }

@@ -187,9 +187,10 @@ impl<'a> BoundStencil<'a> {
                 }
                 match self.source(at as isize + reach) {
                     Source::Constant => RowSource::Constant,
-                    Source::Block { block, index } => {
-                        RowSource::Elements { start: self.address(block, outer, index), stride: stride(block) }
-                    }
+                    Source::Block { block, index } => RowSource::Elements {
+                        start: self.address(block, outer, index),
+                        stride: stride(block),
+                    },
                 }
             }));
         }
@@ -274,7 +275,8 @@ impl<'a> BoundStencil<'a> {
         }
         let line = self.lines[0];
         let (low, high) = (at.saturating_sub(radius), (at + n + radius).min(length));
-        let place = |index: isize| line.wrapping_offset((index + radius as isize - at as isize) * size as isize);
+        let place =
+            |index: isize| line.wrapping_offset((index + radius as isize - at as isize) * size as isize);
         let from = start.wrapping_offset(low as isize * stride);
         // SAFETY: the line has room for a tile and both margins; `low .. high` lies in the row.
         unsafe {
@@ -283,7 +285,8 @@ impl<'a> BoundStencil<'a> {
         let (first, last) = (at as isize - radius as isize, (at + n + radius) as isize);
         let margins = (first..0).chain(length as isize..last);
         for index in margins {
-            let entry = if index < 0 { index + radius as isize } else { index - length as isize + radius as isize };
+            let entry =
+                if index < 0 { index + radius as isize } else { index - length as isize + radius as isize };
             let bits = self.constant().to_ne_bytes();
             let from = match self.row[1 + entry as usize] {
                 RowSource::Elements { start, .. } => start,

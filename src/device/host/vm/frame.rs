@@ -51,7 +51,11 @@ impl<'a> Frame<'a> {
     ) -> Result<Self, Failure> {
         let region = &arguments.region;
         if region.shape.len() != code.rank {
-            return Err(Failure(format!("a region of rank {} for a domain of {}", region.shape.len(), map.shape)));
+            return Err(Failure(format!(
+                "a region of rank {} for a domain of {}",
+                region.shape.len(),
+                map.shape
+            )));
         }
         let mut starts = SmallVec::<[*const u8; 4]>::new();
         let mut streams: SmallVec<[Strides; 6]> = SmallVec::new();
@@ -69,8 +73,10 @@ impl<'a> Frame<'a> {
                 streams.first().or(extras.first()).cloned().unwrap_or_else(|| map.shape.strides());
         }
         streams.extend(extras.iter().cloned());
-        let has_cells = code.inputs.iter().any(|place| place.cell.is_some());
-        let merge = !code.is_pinned && !(has_cells && region.shape.last() == Some(&1));
+        // Rows of one element would merge across the last axis, along which cells hold still and positions
+        // run by ones.
+        let keeps_last = code.has_position || code.inputs.iter().any(|place| place.cell.is_some());
+        let merge = !code.is_pinned && !(keeps_last && region.shape.last() == Some(&1));
         let walk = Walk::new(&region.shape, streams, merge);
         let mut frame = Frame {
             code,

@@ -54,11 +54,7 @@ pub(super) fn find(
         if inner == c || !may_absorb(inner) || is_scalar(inner) {
             continue;
         }
-        let (first, a, b) = if is_scalar(x) {
-            (swapped(inner_op), y, x)
-        } else {
-            (forward(inner_op), x, y)
-        };
+        let (first, a, b) = if is_scalar(x) { (swapped(inner_op), y, x) } else { (forward(inner_op), x, y) };
         let Some(first) = first else { continue };
         let pair = Pair { first, second, operands: [a, b, c], dtype };
         if pair.is_compiled() {

@@ -112,7 +112,9 @@ impl<T: Copy, R: Copy, O: Binary<T, R>, const A: bool, const B: bool> Body for B
 
 struct PairTile<T, P, Q, const B: bool, const C: bool>(PhantomData<(T, P, Q)>);
 
-impl<T: Copy, P: Binary<T, T>, Q: Binary<T, T>, const B: bool, const C: bool> Body for PairTile<T, P, Q, B, C> {
+impl<T: Copy, P: Binary<T, T>, Q: Binary<T, T>, const B: bool, const C: bool> Body
+    for PairTile<T, P, Q, B, C>
+{
     type Args = TileArgs;
 
     #[inline(always)]
