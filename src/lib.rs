@@ -3,6 +3,7 @@
 
 pub mod annotate;
 pub mod block;
+pub mod cli;
 pub mod collections;
 pub mod device;
 pub mod dtype;
@@ -15,7 +16,7 @@ pub mod machine;
 pub mod pipeline;
 pub mod plan;
 pub mod report;
-// pub mod session; needs device::host and device::probe
+pub mod session;
 pub mod settings;
 pub mod shape;
 pub mod steps;

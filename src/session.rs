@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::block::Block;
 use crate::collections::Array;
 use crate::device::contract::Device;
-use crate::device::host::HostDevice;
+use crate::device::host::Host as HostDevice;
 use crate::device::probe;
 use crate::error::Error;
 use crate::exec::{self, Control, Devices};
@@ -147,11 +147,6 @@ impl Session {
             let budget = plan.memories.get(usize::from(self.machine.memory_of(id).0)).and_then(|m| m.budget);
             open[at] = match info.backend {
                 Backend::Host => Some(Arc::new(HostDevice::new(self.host_capacity()))),
-                #[cfg(feature = "wgpu")]
-                Backend::Wgpu => {
-                    Some(Arc::new(crate::device::wgpu::WgpuDevice::open(info, budget.map(|bytes| bytes.0))?))
-                }
-                #[cfg(not(feature = "wgpu"))]
                 Backend::Wgpu => None,
                 Backend::Cuda | Backend::Sim => None,
             };

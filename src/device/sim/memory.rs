@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::{Block, Buffer, Storage};
 use crate::device::contract::{Device, DeviceError, Memory};
-use crate::device::host::HostDevice;
+use crate::device::host::Host as HostDevice;
 
 pub(super) struct SimMemory {
     device: String,

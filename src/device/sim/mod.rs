@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::block::Block;
 use crate::device::contract::{Compiler, Device, DeviceError, Memory, Program, Queue};
-use crate::device::host::HostDevice;
+use crate::device::host::Host as HostDevice;
 use crate::kernel::{Arguments, Kernel, Operand};
 use crate::machine::{DeviceInfo, LinkRate};
 
