@@ -3,6 +3,7 @@
 
 pub mod annotate;
 pub mod block;
+pub mod cli;
 pub mod collections;
 pub mod device;
 pub mod dtype;

@@ -251,6 +251,24 @@ impl fmt::Display for Report {
 }
 
 impl Report {
+    /// One line for people: how much work, where, how much memory.
+    pub fn summary(&self) -> String {
+        let mut devices: Vec<&str> = self.layers.iter().map(|layer| layer.device.as_str()).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        let tasks: u64 = self.layers.iter().map(|layer| layer.tasks).sum();
+        let peaks = self.peak_bytes.iter().filter(|(_, peak)| **peak > 0);
+        let peaks: Vec<String> = peaks.map(|(memory, peak)| format!("{} in {memory}", Bytes(*peak))).collect();
+        format!(
+            "plan: {} layers, {tasks} tasks on {}; {} transfers; peak {}; predicted {}",
+            self.layers.len(),
+            devices.join(" and "),
+            self.transfers.count,
+            if peaks.is_empty() { "0 B".to_owned() } else { peaks.join(", ") },
+            format_seconds(self.predicted_s)
+        )
+    }
+
     fn write_layers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let header = ["layer", "op", "device", "class", "tasks", "result", "bytes", "why"].map(str::to_owned);
         let mut rows = vec![header];

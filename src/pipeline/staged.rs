@@ -4,9 +4,11 @@
 //! dropping it removes it. A process that is killed outright leaves a file named `.NAME.….part` behind, never
 //! one under the final name.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -50,6 +52,38 @@ pub enum OutputError {
 pub struct StagedFile {
     temporary: NamedTempFile,
     target: PathBuf,
+    _listed: Listed,
+}
+
+/// Removes every temporary file of this process: for a process that is about to end without unwinding.
+pub fn remove_all() {
+    for path in std::mem::take(&mut *list()) {
+        // One that is gone needs no removing, and nobody is left to hear of another error.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+static LIST: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn list() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    LIST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A temporary file's entry in the list of all.
+#[derive(Debug)]
+struct Listed(PathBuf);
+
+impl Listed {
+    fn new(path: &Path) -> Self {
+        list().insert(path.to_owned());
+        Listed(path.to_owned())
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        list().remove(&self.0);
+    }
 }
 
 impl StagedFile {
@@ -75,7 +109,8 @@ impl StagedFile {
         builder.prefix(&prefix).suffix(".part");
         readable_by_others(&mut builder);
         let temporary = builder.tempfile_in(folder).map_err(|source| OutputError::Io { path, source })?;
-        Ok(StagedFile { temporary, target: target.to_path_buf() })
+        let listed = Listed::new(temporary.path());
+        Ok(StagedFile { temporary, target: target.to_path_buf(), _listed: listed })
     }
 
     /// The open file.
