@@ -258,7 +258,8 @@ impl Report {
         devices.dedup();
         let tasks: u64 = self.layers.iter().map(|layer| layer.tasks).sum();
         let peaks = self.peak_bytes.iter().filter(|(_, peak)| **peak > 0);
-        let peaks: Vec<String> = peaks.map(|(memory, peak)| format!("{} in {memory}", Bytes(*peak))).collect();
+        let peaks: Vec<String> =
+            peaks.map(|(memory, peak)| format!("{} in {memory}", Bytes(*peak))).collect();
         format!(
             "plan: {} layers, {tasks} tasks on {}; {} transfers; peak {}; predicted {}",
             self.layers.len(),
