@@ -1,23 +1,304 @@
-//! stub until merge
-#![allow(missing_docs)]
+//! Annotations: what a layer asks of the planner and the executor.
+//!
+//! An operation captures [`current`] once, when it makes its layer; nothing else reads the scope. Values are
+//! checked where they are given ([`Annotations::set`]), and an error names the key and the value.
+//!
+//! | key | value | in nested scopes | may two layers fuse? |
+//! |---|---|---|---|
+//! | `priority` | finite number, higher first, default 0 | inner | yes: the larger, absent counts as 0 |
+//! | `retries` | whole number ≥ 0, default 0 | inner | when equal, or one absent |
+//! | `device` | `cpu`, `gpu`, `prefer-gpu`, `any` | inner; an inner `cpu` clears an outer `gpu` share | the planner's word |
+//! | `gpu` | share 0 < g ≤ 1 of one device, or ≥ 2 whole devices; implies `device=gpu` | inner | when equal |
+//! | `memory` | bytes, or `"2 GiB"` | inner | yes: the larger |
+//! | `resources` | name → finite number ≥ 0; `GPU` means `gpu` | per name, inner | when equal |
+//! | `workers` | names or globs, at least one | inner | the planner's word |
+//! | `allow_other_workers` | `true` or `false`, default `false` | inner | when equal |
+//! | `timeout` | more than nothing: `"30 s"` | inner | when both absent |
+//! | any other | any JSON value | inner | never in the way |
+//!
+//! **Misspelt keys.** Any other key is a legal custom annotation, so `prority = 10` would be kept and never
+//! obeyed. A key a slip of the hand away from a known one (case and `-` for `_`, one letter for `gpu`, two
+//! for the longer ones) is therefore refused. Who means it writes `x-prority`, or a key with `.` or `:` in it.
+
+mod check;
+mod display;
+mod merge;
+mod scope;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::units::Bytes;
+
+pub use check::{AnnotationError, KEYS, Problem};
+pub use merge::Conflict;
+pub use scope::{Annotated, AnnotatedFuture, annotate, current};
+pub use value::Value;
+
+/// A checked set of annotations. Cheap to clone; the default is empty.
+#[derive(Clone, Default)]
+pub struct Annotations(Option<Arc<Fields>>);
+
+/// What kind of device a layer wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeviceWish {
+    /// The host, and nothing else.
+    Cpu,
+    /// A GPU; an error where none fits.
+    Gpu,
+    /// A GPU where one fits, else the host, and the report says so.
+    PreferGpu,
+    /// Whatever finishes first.
+    Any,
+}
+
+/// How much of the GPUs a task takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum GpuShare {
+    /// A share of one device, 0 < g ≤ 1.
+    Fraction(f64),
+    /// Whole devices, at least 2, all driven by one task.
+    Whole(u32),
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Annotations;
+struct Fields {
+    fresh: bool,
+    priority: Option<f64>,
+    retries: Option<u32>,
+    device: Option<DeviceWish>,
+    gpu: GpuField,
+    memory: Option<Bytes>,
+    resources: BTreeMap<String, f64>,
+    workers: Option<Vec<String>>,
+    allow_other_workers: Option<bool>,
+    timeout: Option<Duration>,
+    custom: BTreeMap<String, serde_json::Value>,
+}
+
+/// `Cleared` is what `device=cpu` does to a share given further out. It must be remembered, or merging would
+/// depend on which two of three scopes are merged first.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum GpuField {
+    #[default]
+    Absent,
+    Cleared,
+    Share(GpuShare),
+}
+
+static EMPTY: Fields = Fields {
+    fresh: false,
+    priority: None,
+    retries: None,
+    device: None,
+    gpu: GpuField::Absent,
+    memory: None,
+    resources: BTreeMap::new(),
+    workers: None,
+    allow_other_workers: None,
+    timeout: None,
+    custom: BTreeMap::new(),
+};
+
 impl Annotations {
-    pub fn token(&self) -> Option<String> {
-        None
+    /// No annotations: everything is taken from further out.
+    pub fn new() -> Annotations {
+        Annotations::default()
     }
+
+    /// No annotations, and nothing is taken from further out: neither an outer scope nor a session's default.
+    pub fn fresh() -> Annotations {
+        Annotations(Some(Arc::new(Fields { fresh: true, ..Fields::default() })))
+    }
+
+    /// Reads every pair; `resources = {GPU = …}` beside a different `gpu` is an error.
+    pub fn from_pairs<K, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Annotations, AnnotationError>
+    where
+        K: AsRef<str>,
+        V: Into<Value>,
+    {
+        pairs.into_iter().try_fold(Annotations::new(), |so_far, (key, value)| so_far.set(key.as_ref(), value))
+    }
+
+    /// Adds one annotation; the one entrance, through which the named builders go too. A key given before is
+    /// replaced. `device=cpu` beside a `gpu` share is an error in either order.
+    pub fn set(mut self, key: &str, value: impl Into<Value>) -> Result<Annotations, AnnotationError> {
+        let value = value.into();
+        let fields = Arc::make_mut(self.0.get_or_insert_default());
+        match check::apply(fields, key, &value) {
+            Ok(()) => Ok(self),
+            Err(problem) => Err(AnnotationError { key: key.to_owned(), value: value.to_string(), problem }),
+        }
+    }
+
+    /// Sets `priority`: higher runs first.
+    pub fn with_priority(self, priority: f64) -> Result<Annotations, AnnotationError> {
+        self.set("priority", priority)
+    }
+
+    /// Sets `retries`: further attempts after the first.
+    pub fn with_retries(self, retries: u32) -> Result<Annotations, AnnotationError> {
+        self.set("retries", retries)
+    }
+
+    /// Sets `device`.
+    pub fn with_device(self, device: DeviceWish) -> Result<Annotations, AnnotationError> {
+        self.set("device", device.name())
+    }
+
+    /// Sets `gpu`: a share of one device, or a whole number of devices.
+    pub fn with_gpu(self, gpu: f64) -> Result<Annotations, AnnotationError> {
+        self.set("gpu", gpu)
+    }
+
+    /// Sets `memory`: what one task holds on its device, inputs and outputs included.
+    pub fn with_memory(self, memory: Bytes) -> Result<Annotations, AnnotationError> {
+        self.set("memory", memory)
+    }
+
+    /// Sets one entry of `resources`, and keeps the others.
+    pub fn with_resource(self, name: &str, amount: f64) -> Result<Annotations, AnnotationError> {
+        let mut table: BTreeMap<String, Value> =
+            self.resources().iter().map(|(name, amount)| (name.clone(), Value::from(*amount))).collect();
+        table.insert(name.to_owned(), amount.into());
+        self.set("resources", Value::Table(table.into_iter().collect()))
+    }
+
+    /// Sets `workers`: names or globs of devices.
+    pub fn with_workers<S: Into<String>>(
+        self,
+        workers: impl IntoIterator<Item = S>,
+    ) -> Result<Annotations, AnnotationError> {
+        self.set("workers", Value::List(workers.into_iter().map(|name| Value::Text(name.into())).collect()))
+    }
+
+    /// Sets `allow_other_workers`.
+    pub fn with_allow_other_workers(self, allow: bool) -> Result<Annotations, AnnotationError> {
+        self.set("allow_other_workers", allow)
+    }
+
+    /// Sets `timeout`: how long one attempt may take.
+    pub fn with_timeout(self, timeout: Duration) -> Result<Annotations, AnnotationError> {
+        self.set("timeout", timeout)
+    }
+
+    /// Whether nothing is set and outer annotations shine through.
     pub fn is_empty(&self) -> bool {
-        true
+        *self.fields() == EMPTY
+    }
+
+    /// Whether outer annotations are ignored.
+    pub fn is_fresh(&self) -> bool {
+        self.fields().fresh
+    }
+
+    /// `priority`, where given; absent counts as 0.
+    pub fn priority(&self) -> Option<f64> {
+        self.fields().priority
+    }
+
+    /// `retries`, where given; absent counts as 0.
+    pub fn retries(&self) -> Option<u32> {
+        self.fields().retries
+    }
+
+    /// `device`, where given or implied by a `gpu` share.
+    pub fn device(&self) -> Option<DeviceWish> {
+        let fields = self.fields();
+        match (fields.device, fields.gpu) {
+            (None, GpuField::Share(_)) => Some(DeviceWish::Gpu),
+            (device, _) => device,
+        }
+    }
+
+    /// `gpu`, where given.
+    pub fn gpu(&self) -> Option<GpuShare> {
+        match self.fields().gpu {
+            GpuField::Share(share) => Some(share),
+            GpuField::Absent | GpuField::Cleared => None,
+        }
+    }
+
+    /// `memory`, where given: bytes on the device that a task runs on.
+    pub fn memory(&self) -> Option<Bytes> {
+        self.fields().memory
+    }
+
+    /// `resources`, without `GPU`, which is [`gpu`](Annotations::gpu).
+    pub fn resources(&self) -> &BTreeMap<String, f64> {
+        &self.fields().resources
+    }
+
+    /// `workers`, where given: sorted, without duplicates, never empty.
+    pub fn workers(&self) -> Option<&[String]> {
+        self.fields().workers.as_deref()
+    }
+
+    /// `allow_other_workers`; absent is false.
+    pub fn allow_other_workers(&self) -> bool {
+        self.fields().allow_other_workers.unwrap_or(false)
+    }
+
+    /// `timeout`, where given.
+    pub fn timeout(&self) -> Option<Duration> {
+        self.fields().timeout
+    }
+
+    /// Every annotation that Outcrop gives no meaning to.
+    pub fn custom(&self) -> &BTreeMap<String, serde_json::Value> {
+        &self.fields().custom
+    }
+
+    /// Only what decides where a layer may run: `device`, `gpu`, `memory`, `workers`, `allow_other_workers`.
+    pub fn placement(&self) -> Annotations {
+        let fields = self.fields();
+        Annotations(Some(Arc::new(Fields {
+            device: fields.device,
+            gpu: fields.gpu,
+            memory: fields.memory,
+            workers: fields.workers.clone(),
+            allow_other_workers: fields.allow_other_workers,
+            ..Fields::default()
+        })))
+    }
+
+    fn fields(&self) -> &Fields {
+        self.0.as_deref().unwrap_or(&EMPTY)
     }
 }
-impl std::fmt::Display for Annotations {
-    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        Ok(())
+
+impl PartialEq for Annotations {
+    fn eq(&self, other: &Annotations) -> bool {
+        self.fields() == other.fields()
     }
 }
-pub fn current() -> Annotations {
-    Annotations
+
+impl DeviceWish {
+    /// Every value, as the annotation lists them.
+    pub const ALL: [DeviceWish; 4] =
+        [DeviceWish::Cpu, DeviceWish::Gpu, DeviceWish::PreferGpu, DeviceWish::Any];
+
+    /// The value as the annotation writes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DeviceWish::Cpu => "cpu",
+            DeviceWish::Gpu => "gpu",
+            DeviceWish::PreferGpu => "prefer-gpu",
+            DeviceWish::Any => "any",
+        }
+    }
 }
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("x")]
-pub struct AnnotationError;
+
+impl GpuShare {
+    /// The number of devices: the share, or the count.
+    pub fn amount(self) -> f64 {
+        match self {
+            GpuShare::Fraction(share) => share,
+            GpuShare::Whole(count) => f64::from(count),
+        }
+    }
+}

@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn empty_and_scalar_blocks() {
         let empty = Block::from_slice::<f32>([3, 0], &[]).unwrap();
-        assert_eq!(empty.to_vec::<f32>().unwrap(), []);
+        assert_eq!(empty.to_vec::<f32>().unwrap(), [0f32; 0]);
         let scalar = Block::from_slice::<f64>(Shape::default(), &[7.0]).unwrap();
         assert_eq!(scalar.to_scalar::<f64>(), Some(7.0));
     }

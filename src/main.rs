@@ -1,1 +1,5 @@
-fn main() {}
+//! The `outcrop` command; see [`outcrop::cli`].
+
+fn main() -> std::process::ExitCode {
+    outcrop::cli::main()
+}

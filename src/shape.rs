@@ -164,18 +164,16 @@ mod tests {
     #[test]
     fn broadcasting_aligns_from_the_right() {
         let shape = |extents: &[usize]| Shape::from(extents);
-        let cases: [(&[usize], &[usize], Option<&[usize]>); 6] = [
-            (&[3, 1], &[4], Some(&[3, 4])),
-            (&[], &[2, 3], Some(&[2, 3])),
-            (&[2, 3], &[3, 2], None),
-            (&[0, 3], &[1, 3], Some(&[0, 3])),
-            (&[1], &[0], Some(&[0])),
-            (&[5, 1, 7], &[6, 1], Some(&[5, 6, 7])),
-        ];
-        for (a, b, want) in cases {
+        let check = |a: &[usize], b: &[usize], want: Option<&[usize]>| {
             assert_eq!(shape(a).broadcast(&shape(b)), want.map(shape), "{a:?} with {b:?}");
             assert_eq!(shape(b).broadcast(&shape(a)), want.map(shape), "{b:?} with {a:?}");
-        }
+        };
+        check(&[3, 1], &[4], Some(&[3, 4]));
+        check(&[], &[2, 3], Some(&[2, 3]));
+        check(&[2, 3], &[3, 2], None);
+        check(&[0, 3], &[1, 3], Some(&[0, 3]));
+        check(&[1], &[0], Some(&[0]));
+        check(&[5, 1, 7], &[6, 1], Some(&[5, 6, 7]));
     }
 
     #[test]

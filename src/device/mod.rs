@@ -2,3 +2,7 @@
 
 pub mod contract;
 pub mod host;
+pub mod probe;
+pub mod sim;
+#[cfg(feature = "wgpu")]
+pub mod wgpu;

@@ -1,5 +1,6 @@
 //! A layer: one operation over whole chunked arrays, with the annotations in force when it was made.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,6 +23,24 @@ pub struct Layer {
     annotations: Annotations,
 }
 
+thread_local! {
+    static LABEL: RefCell<Option<Arc<str>>> = const { RefCell::new(None) };
+}
+
+/// Runs `body`, in which every new layer is said to belong to what the user calls `label`: one expression of
+/// a pipeline file makes several layers. Like [`annotate::annotate`], it ends with the call and holds on this
+/// thread only; the innermost label counts.
+pub fn labelled<T>(label: &str, body: impl FnOnce() -> T) -> T {
+    struct Outer(Option<Arc<str>>);
+    impl Drop for Outer {
+        fn drop(&mut self) {
+            LABEL.set(self.0.take());
+        }
+    }
+    let _outer = Outer(LABEL.replace(Some(label.into())));
+    body()
+}
+
 impl Layer {
     /// Makes a layer under the scope's annotations. This is the one place where a scope is captured.
     pub fn new(op: Op, inputs: Vec<Arc<Layer>>, chunks: Chunking, dtype: DType) -> Arc<Self> {
@@ -36,7 +55,8 @@ impl Layer {
         if let Some(suffix) = annotations.token() {
             name = format!("{name}-{suffix}");
         }
-        Arc::new(Layer { name, label: None, token, op, inputs, chunks, dtype, annotations })
+        let label = LABEL.with_borrow(Option::clone);
+        Arc::new(Layer { name, label, token, op, inputs, chunks, dtype, annotations })
     }
 
     /// The same layer under a name that the user chose, kept to the letter.
@@ -47,20 +67,12 @@ impl Layer {
         Arc::new(layer)
     }
 
-    /// The same layer, said to belong to what the user calls `label` (one expression of a pipeline file
-    /// makes several layers).
-    pub fn labelled(&self, label: &Arc<str>) -> Arc<Self> {
-        let mut layer = self.copy();
-        layer.label = Some(label.clone());
-        Arc::new(layer)
-    }
-
     /// Unique in a graph.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the user calls it, where that isn't the name.
+    /// What the user calls it, or what it is a part of, where that is known.
     pub fn label(&self) -> Option<&str> {
         self.label.as_deref()
     }

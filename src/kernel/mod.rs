@@ -3,7 +3,9 @@
 //! A [`Kernel`] is compiled once for a layer; each task launches it with [`Arguments`] of its own. The
 //! function library that all backends share is [`math`].
 
+pub mod capability;
 pub mod math;
+pub mod render;
 pub mod state;
 
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use crate::graph::op::Reduction;
 use crate::graph::piece::Piece;
 use crate::shape::{Region, Shape};
 
-pub use state::{StateClass, StateSpec};
+pub use state::{StateClass, StateSpec, state_shape};
 
 /// A whole array as a kernel sees it.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,8 @@
 //! The form of a reduction's intermediate states.
 
 use crate::dtype::DType;
-use crate::graph::op::Reduction;
+use crate::graph::op::{Reduce, Reduction};
+use crate::shape::Shape;
 
 /// The arithmetic that a device keeps states in. All tasks of one reduction use one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -51,5 +52,13 @@ impl StateSpec {
             Reduction::Count { .. } => (1, DType::I64),
         };
         StateSpec { class, planes, dtype }
+    }
+}
+
+/// The shape of the state of folding a block of the domain.
+pub fn state_shape(reduce: &Reduce, state: StateSpec, block: &Shape) -> Shape {
+    match reduce.reduction {
+        Reduction::Count { bins } => [bins as usize].into(),
+        _ => std::iter::once(state.planes).chain(reduce.kept_shape(block).iter().copied()).collect(),
     }
 }

@@ -13,11 +13,14 @@ type Portable<T> = fn(&[T], &[T], &mut [T]);
 /// The same, to be called only where the CPU has its instruction set.
 type Gated<T> = unsafe fn(&[T], &[T], &mut [T]);
 
+/// An instruction set's name, whether this CPU has it, and the loop built for it.
+type Build<T> = (&'static str, fn() -> bool, Gated<T>);
+
 /// One function, built for every instruction set.
 struct Function<T: 'static> {
     name: &'static str,
     portable: Portable<T>,
-    gated: &'static [(&'static str, fn() -> bool, Gated<T>)],
+    gated: &'static [Build<T>],
 }
 
 impl<T: Float> Function<T> {

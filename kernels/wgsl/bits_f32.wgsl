@@ -1,0 +1,5 @@
+fn oc_isnan_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u; }
+fn oc_isinf_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) == 0x7f800000u; }
+fn oc_isfinite_f32(x: f32) -> bool { return (bitcast<u32>(x) & 0x7fffffffu) < 0x7f800000u; }
+// Keeps the compiler from cancelling a sum against its parts: params[0] is always 0.
+fn oc_hidden(x: f32) -> f32 { return bitcast<f32>(bitcast<u32>(x) ^ params[0]); }

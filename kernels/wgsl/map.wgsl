@@ -1,0 +1,3 @@
+fn item_at(e: u32) -> {{type}} {
+{{index}}{{body}}        return {{result}};
+}

@@ -1,0 +1,121 @@
+//! How annotations of nested scopes become one set, and when two layers may become one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Annotations, DeviceWish, Fields, GpuField};
+
+/// Two layers can't fuse because of this key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: one has {left}, the other has {right}")]
+pub struct Conflict {
+    /// The annotation.
+    pub key: &'static str,
+    /// The first layer's value.
+    pub left: String,
+    /// The second layer's value.
+    pub right: String,
+}
+
+impl Annotations {
+    /// What holds in `inner`'s scope inside this one: the inner value wins, `resources` name by name, custom
+    /// annotations key by key. A [`fresh`](Annotations::fresh) inner set ignores this one. Associative.
+    ///
+    /// The same rule puts a session's default below a layer's annotations, and an override above them.
+    pub fn inner(&self, inner: &Annotations) -> Annotations {
+        if inner.is_empty() {
+            return self.clone();
+        }
+        if inner.is_fresh() || self.is_empty() {
+            return inner.clone();
+        }
+        let (outer, inner) = (self.fields(), inner.fields());
+        let gpu = if inner.gpu == GpuField::Absent { outer.gpu } else { inner.gpu };
+        let device = match (inner.device.or(outer.device), gpu) {
+            // One set never holds both, so the share was given further in and takes the place of `cpu`.
+            (Some(DeviceWish::Cpu), GpuField::Share(_)) => Some(DeviceWish::Gpu),
+            (device, _) => device,
+        };
+        Annotations(Some(Arc::new(Fields {
+            fresh: outer.fresh,
+            priority: inner.priority.or(outer.priority),
+            retries: inner.retries.or(outer.retries),
+            device,
+            gpu,
+            memory: inner.memory.or(outer.memory),
+            resources: per_name(&outer.resources, &inner.resources),
+            workers: inner.workers.clone().or_else(|| outer.workers.clone()),
+            allow_other_workers: inner.allow_other_workers.or(outer.allow_other_workers),
+            timeout: inner.timeout.or(outer.timeout),
+            custom: per_name(&outer.custom, &inner.custom),
+        })))
+    }
+
+    /// What the fused layer of these two carries, or the first key that forbids fusion.
+    ///
+    /// `device` and `workers` mean something only on a machine, so they don't decide here: the planner compares
+    /// what they resolve to. The result keeps each where the two are equal and leaves it out elsewhere; see
+    /// [`same_device`](Annotations::same_device) and [`same_workers`](Annotations::same_workers). Custom
+    /// annotations stay out of the result: the planner keeps them with each source layer.
+    pub fn fused(&self, other: &Annotations) -> Result<Annotations, Conflict> {
+        let (left, right) = (self.fields(), other.fields());
+        let resources = used(&left.resources);
+        let may_fuse = [
+            ("retries", left.retries.is_none() || right.retries.is_none() || left.retries == right.retries),
+            ("gpu", self.gpu() == other.gpu()),
+            ("resources", resources == used(&right.resources)),
+            ("allow_other_workers", self.allow_other_workers() == other.allow_other_workers()),
+            ("timeout", left.timeout.is_none() && right.timeout.is_none()),
+        ];
+        if let Some((key, _)) = may_fuse.into_iter().find(|(_, may)| !may) {
+            return Err(Conflict { key, left: self.shown(key), right: other.shown(key) });
+        }
+        let priority = match (left.priority, right.priority) {
+            (None, None) => None,
+            (left, right) => Some(left.unwrap_or(0.0).max(right.unwrap_or(0.0))),
+        };
+        let fields = Fields {
+            fresh: left.fresh && right.fresh,
+            priority,
+            retries: left.retries.or(right.retries),
+            device: left.device.filter(|_| left.device == right.device),
+            gpu: if left.gpu == right.gpu { left.gpu } else { GpuField::Absent },
+            memory: left.memory.max(right.memory),
+            resources,
+            workers: left.workers.clone().filter(|_| self.same_workers(other)),
+            allow_other_workers: left.allow_other_workers.or(right.allow_other_workers),
+            timeout: None,
+            custom: BTreeMap::new(),
+        };
+        Ok(Annotations(Some(Arc::new(fields))))
+    }
+
+    fn shown(&self, key: &str) -> String {
+        self.to_json().get(key).map_or("none".to_owned(), ToString::to_string)
+    }
+
+    /// Whether both ask for the same kind of device, to the letter.
+    pub fn same_device(&self, other: &Annotations) -> bool {
+        self.device() == other.device()
+    }
+
+    /// Whether both name the same `workers`, to the letter. Different patterns may still mean the same devices.
+    pub fn same_workers(&self, other: &Annotations) -> bool {
+        self.workers() == other.workers()
+    }
+}
+
+fn per_name<V: Clone>(outer: &BTreeMap<String, V>, inner: &BTreeMap<String, V>) -> BTreeMap<String, V> {
+    let mut merged = outer.clone();
+    merged.extend(inner.iter().map(|(name, value)| (name.clone(), value.clone())));
+    merged
+}
+
+/// An amount of 0 is the way to override an outer one; it asks for nothing.
+fn used(resources: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    resources
+        .iter()
+        .filter(|(_, amount)| **amount > 0.0)
+        .map(|(name, amount)| (name.clone(), *amount))
+        .collect()
+}

@@ -1,0 +1,79 @@
+//! `outcrop run`: plan, run, report.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::failure::Failure;
+use super::progress::Progress;
+use super::{PipelineArguments, interrupt, pretty, print};
+use crate::exec::Control;
+use crate::report::Report;
+use crate::session::Session;
+
+#[derive(Debug, Args)]
+pub(super) struct RunArguments {
+    #[command(flatten)]
+    pub(super) shared: PipelineArguments,
+    /// Print nothing but errors
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(super) fn run(arguments: &RunArguments) -> Result<String, Failure> {
+    let RunArguments { shared, quiet } = arguments;
+    let pipeline = shared.pipeline()?;
+    let session = Session::new(shared.config(&pipeline));
+    let prepared = session.prepare(&pipeline.outputs())?;
+    let talks = !shared.json && !quiet;
+    if talks {
+        let report = Report::of_plan(&prepared.plan, session.machine(), prepared.plan_s);
+        print(&format!("{}\n\n", report.summary()));
+    }
+    let progress = talks.then(|| Progress::of(&prepared.plan));
+    let control = Arc::new(match &progress {
+        Some(progress) => Control::watched(progress.watcher()),
+        None => Control::new(),
+    });
+    interrupt::listen(&control);
+    let folder = OutFolder::make(&shared.out)?;
+    pipeline.create_outputs()?;
+    let completed = session.run(&prepared, &control);
+    drop(progress);
+    let report = completed?.report;
+    folder.keep();
+    Ok(match (shared.json, quiet) {
+        (true, _) => pretty(&report),
+        (false, true) => String::new(),
+        (false, false) => report.to_string(),
+    })
+}
+
+/// The folder for the outputs. What had to be made goes again when the run fails.
+struct OutFolder {
+    made: Vec<PathBuf>,
+}
+
+impl OutFolder {
+    fn make(path: &Path) -> Result<Self, Failure> {
+        let missing = path.ancestors().filter(|path| !path.as_os_str().is_empty());
+        let missing: Vec<PathBuf> = missing.take_while(|path| !path.exists()).map(Path::to_owned).collect();
+        let failed = |source| Failure::Folder { path: path.to_owned(), source };
+        std::fs::create_dir_all(path).map_err(failed)?;
+        Ok(OutFolder { made: missing })
+    }
+
+    fn keep(mut self) {
+        self.made.clear();
+    }
+}
+
+impl Drop for OutFolder {
+    fn drop(&mut self) {
+        // Innermost first; one that somebody else has put something in stays.
+        for path in &self.made {
+            let _ = std::fs::remove_dir(path);
+        }
+    }
+}

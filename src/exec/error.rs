@@ -1,0 +1,94 @@
+//! Why a run didn't end well.
+
+use crate::device::contract::DeviceError;
+use crate::graph::op::TransferError;
+
+/// A run failed or was stopped. Everything that it held is given back.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ExecError {
+    /// A kernel doesn't compile. Nothing has run.
+    #[error("layer '{layer}': {source}")]
+    Compile {
+        /// The layer.
+        layer: String,
+        /// What the device said.
+        source: DeviceError,
+    },
+    /// The plan names a device that isn't open. Nothing has run.
+    #[error("layer '{layer}' is planned for '{device}', which isn't open here")]
+    NoDevice {
+        /// The layer.
+        layer: String,
+        /// The device.
+        device: String,
+    },
+    /// The memory for a result couldn't be had. Nothing has run.
+    #[error("result '{layer}': {source}")]
+    Result {
+        /// The layer.
+        layer: String,
+        /// What the device said.
+        source: DeviceError,
+    },
+    /// A step failed, on its last attempt.
+    #[error(
+        "layer '{layer}', block {region} on {device}: {source}{}",
+        if *attempts > 1 { format!(" (attempt {attempts} of {attempts})") } else { String::new() }
+    )]
+    Step {
+        /// The layer.
+        layer: String,
+        /// The block, as a slice of its array.
+        region: String,
+        /// Where it ran.
+        device: String,
+        /// How often it was tried.
+        attempts: u32,
+        /// What went wrong the last time.
+        source: StepError,
+    },
+    /// Somebody asked it to stop.
+    #[error("cancelled; no output was written")]
+    Cancelled,
+    /// The state machine stopped with work left. This is a fault in Outcrop.
+    #[error("internal error: the run ended with {unfinished} steps left; please report this")]
+    Stuck {
+        /// Steps that never ran.
+        unfinished: usize,
+    },
+}
+
+/// One attempt at a step failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StepError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A file failed.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+    /// The code of a step panicked.
+    #[error("panicked: {message}")]
+    Panic {
+        /// The panic's message.
+        message: String,
+    },
+    /// A value that the step reads isn't there. This is a fault in Outcrop.
+    #[error("internal error: {problem}; please report this")]
+    Bug {
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl StepError {
+    /// Whether another attempt can end better: not when memory ran out, the device is gone, or the fault is
+    /// Outcrop's own.
+    pub fn retryable(&self) -> bool {
+        !matches!(
+            self,
+            StepError::Device(DeviceError::OutOfMemory { .. } | DeviceError::Lost { .. })
+                | StepError::Bug { .. }
+        )
+    }
+}

@@ -1,0 +1,144 @@
+//! What a launch passes to a map or fold: the order of the parameters, and checks of the operands.
+
+use crate::block::Block;
+use crate::kernel::{Arguments, MapKernel};
+use crate::shape::Shape;
+
+/// Positions of a kernel's parameters. The first four are 0, the items, and two of the kernel's own.
+pub(super) struct ParamLayout {
+    /// Extents of the region computed, one for each axis.
+    pub(super) extents: usize,
+    /// Its origin in the whole domain.
+    pub(super) origin: usize,
+    /// For each input: the position of its first element, then a stride for each axis of the domain.
+    pub(super) inputs: Vec<usize>,
+}
+
+impl ParamLayout {
+    pub(super) fn new(map: &MapKernel) -> Self {
+        let rank = map.shape.len();
+        let extents = 4;
+        let origin = extents + rank;
+        let first = origin + rank;
+        let inputs = (0..map.inputs.len()).map(|i| first + i * (1 + rank)).collect();
+        ParamLayout { extents, origin, inputs }
+    }
+}
+
+/// A launch's arguments don't fit its kernel, or the device's kernels don't reach so far.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// Kernels on this device work on whole buffers.
+    #[error("the block {0} isn't contiguous from its buffer's start")]
+    Strided(Shape),
+    /// An input has no block, or the neighbours' blocks besides its own: they must be one padded block.
+    #[error("input {input} has {blocks} blocks; one is needed, padded where a stencil reads it")]
+    Blocks {
+        /// The input.
+        input: usize,
+        /// How many it has.
+        blocks: usize,
+    },
+    /// A block's shape isn't what the region needs.
+    #[error("input {input} has a block of shape {found}, but region and halo need {needed}")]
+    BlockShape {
+        /// The input.
+        input: usize,
+        /// The block's.
+        found: Shape,
+        /// The right one.
+        needed: Shape,
+    },
+    /// Kernels index elements with 32 bits.
+    #[error("{elements} elements in a block, or an array of shape {shape}, are more than 2^31 - 1")]
+    TooLarge {
+        /// In the block.
+        elements: usize,
+        /// Of the whole array.
+        shape: Shape,
+    },
+    /// A combining step joins at most so many states.
+    #[error("{found} states to combine; at least one and at most {most} can be")]
+    States {
+        /// How many came.
+        found: usize,
+        /// How many may.
+        most: usize,
+    },
+}
+
+/// The largest number of elements or extent that kernels can index.
+const ELEMENTS_MAX: usize = i32::MAX as usize;
+
+pub(super) fn check_contiguous(arguments: &Arguments) -> Result<(), LaunchError> {
+    let blocks = arguments.operands.iter().map(|operand| &operand.block).chain([&arguments.output]);
+    for block in blocks {
+        if block.layout.offset != 0 || !block.layout.is_contiguous() {
+            return Err(LaunchError::Strided(block.shape().clone()));
+        }
+        check_size(block)?;
+    }
+    Ok(())
+}
+
+pub(super) fn check_size(block: &Block) -> Result<(), LaunchError> {
+    let elements = block.shape().elements();
+    if elements > ELEMENTS_MAX {
+        return Err(LaunchError::TooLarge { elements, shape: block.shape().clone() });
+    }
+    Ok(())
+}
+
+/// The operand of each input.
+pub(super) fn operands_by_input(map: &MapKernel, arguments: &Arguments) -> Result<Vec<usize>, LaunchError> {
+    (0..map.inputs.len())
+        .map(|input| {
+            let mut own = (0..arguments.operands.len())
+                .filter(|&at| usize::from(arguments.operands[at].input) == input);
+            match (own.next(), own.count()) {
+                (Some(at), 0) => Ok(at),
+                (first, others) => {
+                    Err(LaunchError::Blocks { input, blocks: usize::from(first.is_some()) + others })
+                }
+            }
+        })
+        .collect()
+}
+
+/// Appends the extents, the origin and every input's place; `reads` are the inputs' operands.
+pub(super) fn map_params(
+    map: &MapKernel,
+    arguments: &Arguments,
+    reads: &[usize],
+    params: &mut Vec<u32>,
+) -> Result<(), LaunchError> {
+    let region = &arguments.region;
+    if map.shape.iter().any(|&extent| extent > ELEMENTS_MAX) || region.shape.elements() > ELEMENTS_MAX {
+        let (elements, shape) = (region.shape.elements(), map.shape.clone());
+        return Err(LaunchError::TooLarge { elements, shape });
+    }
+    params.extend(region.shape.iter().map(|&extent| extent as u32));
+    params.extend(region.origin.iter().map(|&at| at as u32));
+    for (input, &at) in reads.iter().enumerate() {
+        let spec = &map.inputs[input].shape;
+        let lead = map.shape.len() - spec.len();
+        let halo: Shape = (0..spec.len()).map(|axis| map.expr.halo(input as u16, axis)).collect();
+        let needed: Shape =
+            (0..spec.len())
+                .map(|axis| {
+                    if spec[axis] == 1 && map.shape[lead + axis] != 1 { 1 } else { region.shape[lead + axis] }
+                })
+                .zip(halo.iter())
+                .map(|(extent, halo)| extent + 2 * halo)
+                .collect();
+        let block = &arguments.operands[at].block;
+        if *block.shape() != needed {
+            return Err(LaunchError::BlockShape { input, found: block.shape().clone(), needed });
+        }
+        let strides = needed.strides();
+        params.push(halo.iter().zip(&strides).map(|(&halo, &stride)| halo as u32 * stride as u32).sum());
+        params.extend((0..lead).map(|_| 0));
+        params.extend(strides.iter().map(|&stride| stride as u32));
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! What a device's backend can't do, as a reason.
+
+use crate::graph::layer::Layer;
+use crate::graph::op::Op;
+use crate::kernel::capability::{wgpu_lack, wgpu_reduction_lack};
+use crate::kernel::state::StateClass;
+use crate::machine::{Backend, DeviceInfo};
+
+/// What the device lacks to run this layer, or `None` when it can.
+pub fn lack(device: &DeviceInfo, layer: &Layer) -> Option<String> {
+    match device.backend {
+        Backend::Host | Backend::Sim => None,
+        Backend::Cuda => Some("a CUDA backend in this build of Outcrop".to_owned()),
+        Backend::Wgpu => match layer.op() {
+            Op::Map(expr) => wgpu_lack(expr, &device.dtypes),
+            Op::Reduce(reduce) => wgpu_lack(&reduce.expr, &device.dtypes).or_else(|| {
+                wgpu_reduction_lack(reduce.reduction, reduce.expr.output_dtype(0), &device.dtypes)
+            }),
+            Op::Copy(_) => None,
+            Op::Load(_) | Op::Store(_) => Some("files".to_owned()),
+        },
+    }
+}
+
+/// The arithmetic in which a backend keeps the states of reductions.
+pub fn state_class(backend: Backend) -> StateClass {
+    match backend {
+        Backend::Host | Backend::Sim | Backend::Cuda => StateClass::Double,
+        Backend::Wgpu => StateClass::PairOfSingles,
+    }
+}
+
+/// Whether a backend's stencils read neighbouring blocks where they are; others get padded copies.
+pub fn reads_neighbours_in_place(backend: Backend) -> bool {
+    matches!(backend, Backend::Host | Backend::Sim)
+}

@@ -1,0 +1,74 @@
+//! Why there is no plan.
+
+use std::fmt;
+
+use crate::units::Bytes;
+
+/// Planning failed. Nothing has run.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum PlanError {
+    /// Requirements that this machine can't meet: all of them, in the graph's order.
+    #[error("{}", list(.0))]
+    Unsatisfiable(Vec<Unsatisfied>),
+    /// The plan needs more memory at once than the budget allows.
+    #[error(
+        "memory '{memory}': the plan needs {peak} at once, in '{layer}', and the budget is {budget}; \
+         raise the budget to {peak}, use fewer threads, or smaller chunks"
+    )]
+    Memory {
+        /// The memory.
+        memory: String,
+        /// Bytes that must be held at once.
+        peak: Bytes,
+        /// Bytes allowed.
+        budget: Bytes,
+        /// The layer at whose step the peak is.
+        layer: String,
+    },
+    /// More tasks than the engine's dense ids can count.
+    #[error("the plan would have {tasks} tasks; at most {max} are supported: use larger chunks", max = u32::MAX)]
+    TooManyTasks {
+        /// Tasks that the plan would have.
+        tasks: u64,
+    },
+    /// A pass broke a rule of plans. This is a fault in Outcrop.
+    #[error("internal error: after the pass '{pass}': {problem}; please report this")]
+    Bug {
+        /// The pass.
+        pass: &'static str,
+        /// The rule that doesn't hold.
+        problem: String,
+    },
+}
+
+/// One layer's requirement that no device meets.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Unsatisfied {
+    /// The layer, as the user calls it.
+    pub layer: String,
+    /// What it needs.
+    pub need: String,
+    /// The device that comes nearest, and what is missing there.
+    pub best: String,
+    /// The smallest change that would make it fit.
+    pub fix: String,
+}
+
+impl fmt::Display for Unsatisfied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "layer '{}' needs {}", self.layer, self.need)?;
+        writeln!(f, "  best available: {}", self.best)?;
+        write!(f, "  nearest fix: {}", self.fix)
+    }
+}
+
+fn list(all: &[Unsatisfied]) -> String {
+    let count = all.len();
+    let plural = if count == 1 { "requirement" } else { "requirements" };
+    let mut text = format!("{count} {plural} can't be met on this machine");
+    for one in all {
+        text.push('\n');
+        text.push_str(&one.to_string());
+    }
+    text
+}

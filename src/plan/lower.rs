@@ -1,0 +1,338 @@
+//! From groups of layers to tasks over blocks, of those blocks only that some output needs.
+
+use crate::graph::chunking::Chunking;
+use crate::graph::expr::Expr;
+use crate::graph::expr::NodeOp;
+use crate::graph::expr_ops::EdgeMode;
+use crate::graph::layer_graph::LayerGraph;
+use crate::graph::op::{Op, Reduce};
+use crate::graph::rule::{combine_levels, leaves, map_reads, reads};
+use crate::ids::LayerId;
+use crate::kernel::{ArraySpec, Kernel, MapKernel, StateSpec, state_shape};
+use crate::machine::{DeviceId, Machine};
+use crate::plan::capability::{reads_neighbours_in_place, state_class};
+use crate::plan::error::PlanError;
+use crate::plan::fuse::{Group, Groups};
+use crate::plan::place::Placement;
+use crate::steps::{PlanInput, PlanKernel, Step, StepKind, gathered_blocks};
+
+/// Tasks in topological order, with the values that they read.
+#[derive(Clone, Debug, Default)]
+pub struct TaskGraph {
+    /// The tasks; like the steps they become, but in no particular order.
+    pub tasks: Vec<Step>,
+    /// Where each task's operands start; one entry more than tasks.
+    pub offsets: Vec<u32>,
+    /// The tasks read, and which input they are a block of.
+    pub operands: Vec<(u32, u16)>,
+    /// Pairs that must keep their order though no value passes.
+    pub orderings: Vec<(u32, u32)>,
+    /// Kernels that the tasks launch.
+    pub kernels: Vec<PlanKernel>,
+}
+
+impl TaskGraph {
+    pub(crate) fn push(&mut self, task: Step, operands: impl IntoIterator<Item = (u32, u16)>) -> u32 {
+        if self.offsets.is_empty() {
+            self.offsets.push(0);
+        }
+        self.operands.extend(operands);
+        self.offsets.push(self.operands.len() as u32);
+        self.tasks.push(task);
+        (self.tasks.len() - 1) as u32
+    }
+
+    /// The values that a task reads.
+    pub fn operands(&self, task: u32) -> &[(u32, u16)] {
+        &self.operands[self.offsets[task as usize] as usize..self.offsets[task as usize + 1] as usize]
+    }
+}
+
+/// What the executor needs to know of a group's inputs.
+pub fn plan_inputs(graph: &LayerGraph, groups: &Groups, group: &Group) -> Vec<PlanInput> {
+    let expr = expr_of(&group.op);
+    let input = |(i, layer): (usize, &LayerId)| {
+        let source = graph.layer(*layer);
+        let axes = 0..source.chunks().axes().len();
+        PlanInput {
+            layer: groups.of(*layer).0,
+            dtype: source.dtype(),
+            chunks: source.chunks().clone(),
+            halo: axes.clone().map(|axis| expr.map_or(0, |expr| expr.halo(i as u16, axis))).collect(),
+            modes: axes
+                .map(|axis| expr.map_or(EdgeMode::Nearest, |expr| mode(expr, i as u16, axis)))
+                .collect(),
+        }
+    };
+    group.inputs.iter().enumerate().map(input).collect()
+}
+
+/// Makes the tasks of every block that outputs and sinks need.
+///
+/// # Errors
+/// [`PlanError::TooManyTasks`] beyond 2^32.
+pub fn lower(
+    graph: &LayerGraph,
+    groups: &Groups,
+    placement: &Placement,
+    machine: &Machine,
+) -> Result<TaskGraph, PlanError> {
+    let needed = needed_blocks(graph, groups)?;
+    let mut lowering = Lowering { graph, groups, machine, out: TaskGraph::default(), values: Vec::new() };
+    for (id, group) in groups.iter() {
+        let device = placement.device(id);
+        lowering.group(id.0, group, device, &needed[id.index()]);
+    }
+    Ok(lowering.out)
+}
+
+/// For each group, which blocks of its result are needed.
+fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<Vec<bool>>, PlanError> {
+    let blocks = |group: &Group| graph.layer(group.root()).chunks().blocks();
+    let total: u64 = groups.iter().map(|(_, group)| blocks(group) as u64).sum();
+    if total > u64::from(u32::MAX) / 4 {
+        return Err(PlanError::TooManyTasks { tasks: total });
+    }
+    let mut needed: Vec<Vec<bool>> = groups.iter().map(|(_, group)| vec![false; blocks(group)]).collect();
+    for output in graph.outputs() {
+        needed[groups.of(*output).index()].fill(true);
+    }
+    for at in (0..needed.len()).rev() {
+        let group = groups.group(crate::ids::GroupId::at(at));
+        let chunks = graph.layer(group.root()).chunks();
+        let inputs: Vec<&Chunking> = group.inputs.iter().map(|&input| graph.layer(input).chunks()).collect();
+        for block in 0..needed[at].len() {
+            if needed[at][block] {
+                for read in reads(&group.op, chunks, &inputs, block) {
+                    let input = groups.of(group.inputs[usize::from(read.input)]);
+                    needed[input.index()][read.block] = true;
+                }
+            }
+        }
+    }
+    Ok(needed)
+}
+
+struct Lowering<'a> {
+    graph: &'a LayerGraph,
+    groups: &'a Groups,
+    machine: &'a Machine,
+    out: TaskGraph,
+    /// For each group so far, the task that makes each block, or `NONE`.
+    values: Vec<Vec<u32>>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Lowering<'_> {
+    fn group(&mut self, index: u32, group: &Group, device: DeviceId, needed: &[bool]) {
+        let inputs = plan_inputs(self.graph, self.groups, group);
+        let root = self.graph.layer(group.root());
+        let kernels = self.kernels(index, group, &inputs, device);
+        let draft = Draft { index, group, inputs: &inputs, device, kernels };
+        let mut made = vec![NONE; needed.len()];
+        let mut previous = None;
+        for block in (0..needed.len()).filter(|&block| needed[block]) {
+            let task = match &group.op {
+                Op::Load(_) | Op::Store(_) | Op::Map(_) => self.plain(&draft, block),
+                Op::Copy(_) => self.gather(&draft, StepKind::Gather, block),
+                Op::Reduce(reduce) => self.reduce(&draft, reduce, block),
+            };
+            if let (Op::Store(sink), Some(previous)) = (&group.op, previous) {
+                if sink.ordered() {
+                    self.out.orderings.push((previous, task));
+                }
+            }
+            previous = Some(task);
+            made[block] = task;
+        }
+        debug_assert_eq!(needed.len(), root.chunks().blocks());
+        self.values.push(made);
+    }
+
+    /// A load, a store, or a map: one task, which reads blocks as they are.
+    fn plain(&mut self, draft: &Draft<'_>, block: usize) -> u32 {
+        let chunks = self.graph.layer(draft.group.root()).chunks();
+        let region = chunks.region_of(block);
+        let (kind, bytes) = match &draft.group.op {
+            Op::Load(source) if source.in_place() => (StepKind::Load, 0),
+            Op::Load(_) => (StepKind::Load, self.bytes(draft, region.shape.elements())),
+            Op::Store(_) => (StepKind::Store, 0),
+            _ => (StepKind::Map, self.bytes(draft, region.shape.elements())),
+        };
+        let operands = match &draft.group.op {
+            Op::Map(expr) => self.map_operands(draft, expr, chunks, block),
+            Op::Store(_) => vec![(self.value(draft, 0, block), 0)],
+            _ => Vec::new(),
+        };
+        let kernel = draft.kernels.main;
+        self.out.push(draft.step(kind, kernel, block, bytes), operands)
+    }
+
+    fn gather(&mut self, draft: &Draft<'_>, kind: StepKind, block: usize) -> u32 {
+        let region = self.graph.layer(draft.group.root()).chunks().region_of(block);
+        let blocks = gathered_blocks(kind, &draft.group.op, draft.inputs, &region);
+        let input = if let StepKind::Pad { input } = kind { input } else { 0 };
+        let operands: Vec<(u32, u16)> =
+            blocks.into_iter().map(|block| (self.value(draft, input, block), input)).collect();
+        let (bytes, kernel) = match kind {
+            StepKind::Pad { .. } => {
+                let input = &draft.inputs[usize::from(input)];
+                let padded = (0..region.shape.len()).map(|axis| region.shape[axis] + 2 * input.halo[axis]);
+                (padded.product::<usize>() * input.dtype.size(), draft.kernels.pads[&input.dtype])
+            }
+            _ => (self.bytes(draft, region.shape.elements()) as usize, draft.kernels.main),
+        };
+        self.out.push(draft.step(kind, kernel, block, bytes as u64), operands)
+    }
+
+    /// The operands of an expression on one block; stencil inputs are padded first where the device wants it.
+    fn map_operands(
+        &mut self,
+        draft: &Draft<'_>,
+        expr: &Expr,
+        domain: &Chunking,
+        block: usize,
+    ) -> Vec<(u32, u16)> {
+        let graph = self.graph;
+        let chunks: Vec<&Chunking> =
+            draft.group.inputs.iter().map(|&input| graph.layer(input).chunks()).collect();
+        let pads = !reads_neighbours_in_place(self.machine.device(draft.device).backend);
+        let mut operands = Vec::new();
+        for read in map_reads(expr, domain, &chunks, block) {
+            if !(pads && expr.has_stencil(read.input)) {
+                operands.push((self.value(draft, read.input, read.block), read.input));
+            } else if !operands.iter().any(|&(_, input)| input == read.input) {
+                let pad = self.gather(draft, StepKind::Pad { input: read.input }, block);
+                operands.push((pad, read.input));
+            }
+        }
+        operands
+    }
+
+    /// Folds of all leaves, the combining tree, and the result.
+    fn reduce(&mut self, draft: &Draft<'_>, reduce: &Reduce, block: usize) -> u32 {
+        let chunks = self.graph.layer(draft.group.root()).chunks();
+        let state = draft.kernels.state;
+        let mut states = Vec::new();
+        let mut bytes = 0;
+        for leaf in leaves(reduce, chunks, block) {
+            let operands = self.map_operands(draft, &reduce.expr, &reduce.domain, leaf);
+            let shape = state.map(|state| state_shape(reduce, state, &reduce.domain.region_of(leaf).shape));
+            bytes = shape.map_or(0, |shape| shape.elements() * state.map_or(0, |state| state.dtype.size()))
+                as u64;
+            states.push(self.out.push(draft.step(StepKind::Fold, draft.kernels.main, leaf, bytes), operands));
+        }
+        for level in combine_levels(states.len()) {
+            let mut rest = states.as_slice();
+            let mut next = Vec::with_capacity(level.len());
+            for size in level {
+                let (group, others) = rest.split_at(size);
+                rest = others;
+                let step = draft.step(StepKind::Combine, draft.kernels.combine, block, bytes);
+                next.push(self.out.push(step, group.iter().map(|&state| (state, 0))));
+            }
+            states = next;
+        }
+        let elements = chunks.region_of(block).shape.elements();
+        let step = draft.step(StepKind::Finish, draft.kernels.finish, block, self.bytes(draft, elements));
+        self.out.push(step, states.iter().map(|&state| (state, 0)))
+    }
+
+    fn kernels(&mut self, index: u32, group: &Group, inputs: &[PlanInput], device: DeviceId) -> GroupKernels {
+        let root = self.graph.layer(group.root());
+        let backend = self.machine.device(device).backend;
+        let mut kernels = GroupKernels::default();
+        let mut add = |kernel: Kernel| {
+            self.out.kernels.push(PlanKernel { kernel, device, layer: index });
+            (self.out.kernels.len() - 1) as u32
+        };
+        if !reads_neighbours_in_place(backend) {
+            for input in inputs.iter().filter(|input| input.halo.iter().any(|&halo| halo > 0)) {
+                kernels.pads.entry(input.dtype).or_insert_with(|| add(Kernel::Copy { dtype: input.dtype }));
+            }
+        }
+        let specs = || -> Vec<ArraySpec> {
+            let spec = |input: &PlanInput| ArraySpec { dtype: input.dtype, shape: input.chunks.shape() };
+            inputs.iter().map(spec).collect()
+        };
+        match &group.op {
+            Op::Load(_) | Op::Store(_) => {}
+            Op::Copy(_) => kernels.main = add(Kernel::Copy { dtype: root.dtype() }),
+            Op::Map(expr) => kernels.main = add(Kernel::Map(MapKernel::new(expr, specs(), root.shape()))),
+            Op::Reduce(reduce) => {
+                let reduction = reduce.reduction;
+                let state = StateSpec::new(state_class(backend), reduction, reduce.expr.output_dtype(0));
+                let map = MapKernel::new(&reduce.expr, specs(), reduce.domain.shape());
+                kernels.main = add(Kernel::Fold { map, reduction, axes: reduce.axes.clone(), state });
+                kernels.combine = add(Kernel::Combine { reduction, state });
+                kernels.finish = add(Kernel::Finish { reduction, state, output: root.dtype() });
+                kernels.state = Some(state);
+            }
+        }
+        kernels
+    }
+
+    fn value(&self, draft: &Draft<'_>, input: u16, block: usize) -> u32 {
+        let group = self.groups.of(draft.group.inputs[usize::from(input)]);
+        self.values[group.index()][block]
+    }
+
+    fn bytes(&self, draft: &Draft<'_>, elements: usize) -> u64 {
+        (elements * self.graph.layer(draft.group.root()).dtype().size()) as u64
+    }
+}
+
+struct Draft<'a> {
+    index: u32,
+    group: &'a Group,
+    inputs: &'a [PlanInput],
+    device: DeviceId,
+    kernels: GroupKernels,
+}
+
+impl Draft<'_> {
+    fn step(&self, kind: StepKind, kernel: u32, block: usize, bytes: u64) -> Step {
+        Step {
+            kind,
+            layer: self.index,
+            kernel,
+            block: block as u32,
+            device: self.device,
+            memory: crate::machine::MemoryId::HOST,
+            bytes,
+            output: Step::NO_OUTPUT,
+        }
+    }
+}
+
+struct GroupKernels {
+    main: u32,
+    combine: u32,
+    finish: u32,
+    pads: std::collections::BTreeMap<crate::dtype::DType, u32>,
+    state: Option<StateSpec>,
+}
+
+impl Default for GroupKernels {
+    fn default() -> Self {
+        let none = Step::NO_KERNEL;
+        GroupKernels { main: none, combine: none, finish: none, pads: Default::default(), state: None }
+    }
+}
+
+fn expr_of(op: &Op) -> Option<&Expr> {
+    match op {
+        Op::Map(expr) => Some(expr),
+        Op::Reduce(reduce) => Some(&reduce.expr),
+        _ => None,
+    }
+}
+
+fn mode(expr: &Expr, input: u16, axis: usize) -> EdgeMode {
+    let mode = |node: &crate::graph::expr::Node| match &node.op {
+        NodeOp::Stencil(i, stencil) if *i == input && stencil.axis() == axis => Some(stencil.mode()),
+        _ => None,
+    };
+    expr.nodes().iter().find_map(mode).unwrap_or(EdgeMode::Nearest)
+}

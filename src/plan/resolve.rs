@@ -1,0 +1,360 @@
+//! First pass: what each layer asks for, and which devices can give it.
+//!
+//! Everything that no device can give is collected, so that the user sees all of it at once.
+
+use crate::annotate::{Annotations, DeviceWish, GpuShare};
+use crate::graph::layer::Layer;
+use crate::graph::layer_graph::LayerGraph;
+use crate::graph::op::Op;
+use crate::ids::LayerId;
+use crate::machine::{DeviceId, DeviceInfo, DeviceKind, Machine};
+use crate::plan::capability;
+use crate::plan::error::{PlanError, Unsatisfied};
+use crate::settings::Settings;
+use crate::units::Bytes;
+
+/// What kind of place a layer asks for. Layers of different classes never fuse before they are placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PlacementClass {
+    /// Nothing asked: the host pool.
+    Host,
+    /// A GPU, and nothing else.
+    Gpu,
+    /// A GPU where one fits, else the host.
+    PreferGpu,
+    /// Wherever it is done soonest.
+    Any,
+}
+
+impl PlacementClass {
+    /// As plans and reports write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PlacementClass::Host => "host",
+            PlacementClass::Gpu => "gpu",
+            PlacementClass::PreferGpu => "prefer-gpu",
+            PlacementClass::Any => "any",
+        }
+    }
+}
+
+/// What one layer asks for, resolved against the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resolution {
+    /// The kind of place.
+    pub class: PlacementClass,
+    /// The devices that can run it, all equally allowed; never empty.
+    pub candidates: Vec<DeviceId>,
+    /// Why it is so.
+    pub reason: String,
+    /// Why a preferred GPU isn't among the candidates, if so.
+    pub fallback: Option<String>,
+}
+
+/// The resolutions of all layers, by [`LayerId`].
+#[derive(Clone, Debug)]
+pub struct Resolved(Vec<Resolution>);
+
+impl Resolved {
+    /// What this layer asks for.
+    pub fn of(&self, id: LayerId) -> &Resolution {
+        &self.0[id.index()]
+    }
+}
+
+/// Resolves every layer.
+///
+/// # Errors
+/// [`PlanError::Unsatisfiable`] with every requirement that no device meets.
+pub fn resolve(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Result<Resolved, PlanError> {
+    let mut resolved = Vec::with_capacity(graph.len());
+    let mut unsatisfied = Vec::new();
+    for (_, layer) in graph.layers() {
+        let ask = Ask { layer, machine, settings };
+        unsatisfied.extend(ask.missing_resources());
+        match ask.resolve() {
+            Ok(resolution) => resolved.push(resolution),
+            Err(problem) => unsatisfied.push(*problem),
+        }
+    }
+    if unsatisfied.is_empty() {
+        Ok(Resolved(resolved))
+    } else {
+        Err(PlanError::Unsatisfiable(merged(unsatisfied)))
+    }
+}
+
+/// One expression of a pipeline file makes several layers with the same annotations: say each thing once.
+fn merged(all: Vec<Unsatisfied>) -> Vec<Unsatisfied> {
+    let mut unique: Vec<Unsatisfied> = Vec::new();
+    for one in all {
+        if !unique.contains(&one) {
+            unique.push(one);
+        }
+    }
+    unique
+}
+
+struct Ask<'a> {
+    layer: &'a Layer,
+    machine: &'a Machine,
+    settings: &'a Settings,
+}
+
+impl Ask<'_> {
+    fn resolve(&self) -> Result<Resolution, Box<Unsatisfied>> {
+        let annotations = self.layer.annotations();
+        let host = |reason: String| Resolution {
+            class: PlacementClass::Host,
+            candidates: vec![DeviceId::HOST],
+            reason,
+            fallback: None,
+        };
+        match self.layer.op() {
+            Op::Load(_) => return Ok(host("sources are read on the host".to_owned())),
+            Op::Store(_) => return Ok(host("sinks are written on the host".to_owned())),
+            _ => {}
+        }
+        let Some(class) = class_of(annotations) else {
+            return Ok(host("no device asked for: host pool".to_owned()));
+        };
+        if self.settings.cpu_only && (class != PlacementClass::Host || annotations.workers().is_some()) {
+            return Ok(Resolution {
+                class,
+                candidates: vec![DeviceId::HOST],
+                reason: "cpu-only".to_owned(),
+                fallback: Some(format!("--cpu-only waives {}", need(annotations))),
+            });
+        }
+        self.candidates(class)
+    }
+
+    fn candidates(&self, class: PlacementClass) -> Result<Resolution, Box<Unsatisfied>> {
+        let verdicts: Vec<(DeviceId, Vec<Obstacle>)> =
+            self.machine.devices().map(|(id, device)| (id, self.obstacles(class, id, device))).collect();
+        let fits: Vec<DeviceId> =
+            verdicts.iter().filter(|(_, obstacles)| obstacles.is_empty()).map(|(id, _)| *id).collect();
+        let preferred = self.preferred(&fits);
+        let reason = need(self.layer.annotations());
+        if !preferred.is_empty() {
+            return Ok(Resolution { class, candidates: preferred, reason, fallback: None });
+        }
+        let best = self.best(&verdicts);
+        let host_fits =
+            self.obstacles(PlacementClass::Any, DeviceId::HOST, self.machine.device(DeviceId::HOST));
+        if class == PlacementClass::PreferGpu && !self.settings.deny_fallback && host_fits.is_empty() {
+            let fallback = Some(format!("no GPU fits: {}", best.text));
+            return Ok(Resolution { class, candidates: vec![DeviceId::HOST], reason, fallback });
+        }
+        Err(Box::new(Unsatisfied {
+            layer: self.called(),
+            need: if self.settings.deny_fallback && class == PlacementClass::PreferGpu {
+                format!("{reason} under --deny-fallback")
+            } else {
+                reason
+            },
+            fix: self.fix(class, &best),
+            best: best.text,
+        }))
+    }
+
+    /// `allow_other_workers` makes `workers` a preference: those that match when any does, else all.
+    fn preferred(&self, fits: &[DeviceId]) -> Vec<DeviceId> {
+        let annotations = self.layer.annotations();
+        let Some(patterns) = annotations.workers().filter(|_| annotations.allow_other_workers()) else {
+            return fits.to_vec();
+        };
+        let wanted = self.machine.matching(patterns);
+        let both: Vec<DeviceId> = fits.iter().copied().filter(|id| wanted.contains(id)).collect();
+        if both.is_empty() { fits.to_vec() } else { both }
+    }
+
+    fn obstacles(&self, class: PlacementClass, id: DeviceId, device: &DeviceInfo) -> Vec<Obstacle> {
+        let annotations = self.layer.annotations();
+        let mut obstacles = Vec::new();
+        if let Some(why) = &device.unusable {
+            obstacles.push(Obstacle::Unusable(why.clone()));
+        }
+        let wants_gpu = matches!(class, PlacementClass::Gpu | PlacementClass::PreferGpu);
+        match device.kind {
+            DeviceKind::Host if wants_gpu => obstacles.push(Obstacle::NoGpu),
+            DeviceKind::SoftwareGpu if !self.settings.allow_software_gpu => {
+                obstacles.push(Obstacle::Software)
+            }
+            DeviceKind::Host => {}
+            _ if class == PlacementClass::Host => obstacles.push(Obstacle::NotHost),
+            _ => {}
+        }
+        if let Some(patterns) = annotations.workers().filter(|_| !annotations.allow_other_workers()) {
+            if !self.machine.matching(patterns).contains(&id) {
+                obstacles.push(Obstacle::Workers);
+            }
+        }
+        if let (Some(need), Some(have)) = (annotations.memory(), self.capacity(id)) {
+            if need > have {
+                obstacles.push(Obstacle::Memory { have });
+            }
+        }
+        if let Some(GpuShare::Whole(count)) = annotations.gpu() {
+            if count > 1 && device.kind != DeviceKind::Host {
+                obstacles.push(Obstacle::Whole);
+            }
+        }
+        if let Some(lack) = capability::lack(device, self.layer) {
+            obstacles.push(Obstacle::Lack(lack));
+        }
+        obstacles
+    }
+
+    fn capacity(&self, id: DeviceId) -> Option<Bytes> {
+        let own = self.machine.memory(self.machine.memory_of(id)).bytes;
+        let budget = self.settings.memory.filter(|_| id == DeviceId::HOST);
+        match (own, budget) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// The device with the fewest obstacles; a GPU before the host, the larger memory first.
+    fn best<'v>(&self, verdicts: &'v [(DeviceId, Vec<Obstacle>)]) -> Best<'v> {
+        let gpus = verdicts.iter().filter(|(id, _)| *id != DeviceId::HOST);
+        let nearest = gpus.min_by_key(|(id, obstacles)| {
+            let bytes = self.capacity(*id).map_or(0, |bytes| bytes.0);
+            (obstacles.len(), std::cmp::Reverse(bytes), *id)
+        });
+        match nearest.or(verdicts.first()) {
+            Some((id, obstacles)) if *id != DeviceId::HOST => {
+                let why: Vec<String> = obstacles.iter().map(Obstacle::to_string).collect();
+                Best { text: format!("{}: {}", self.describe(*id), why.join("; ")), obstacles }
+            }
+            Some((_, obstacles)) => {
+                let why: Vec<String> = obstacles.iter().map(Obstacle::to_string).collect();
+                let text = format!("{}, and this machine has no GPU", self.describe(DeviceId::HOST));
+                let text = if why.is_empty() { text } else { format!("{text}: {}", why.join("; ")) };
+                Best { text, obstacles }
+            }
+            None => Best { text: "nothing".to_owned(), obstacles: &[] },
+        }
+    }
+
+    fn describe(&self, id: DeviceId) -> String {
+        let device = self.machine.device(id);
+        let memory = self.capacity(id).map_or_else(|| "memory unknown".to_owned(), |bytes| bytes.to_string());
+        if device.model.is_empty() {
+            format!("{} ({memory})", device.name)
+        } else {
+            format!("{} ({}, {memory})", device.name, device.model)
+        }
+    }
+
+    fn fix(&self, class: PlacementClass, best: &Best<'_>) -> String {
+        let mut fixes = Vec::new();
+        for obstacle in best.obstacles {
+            match obstacle {
+                Obstacle::Memory { have } => fixes.push(format!("memory = \"{have}\", or smaller chunks")),
+                Obstacle::Software => fixes.push("--allow-software-gpu".to_owned()),
+                Obstacle::Workers => {
+                    let names: Vec<&str> = self.machine.devices.iter().map(|d| d.name.as_str()).collect();
+                    fixes.push(format!("workers among {}", names.join(", ")));
+                }
+                Obstacle::Whole => fixes.push("gpu = 1".to_owned()),
+                Obstacle::Lack(lack) if lack.contains("64") => {
+                    fixes.push("compute in 32 bits, with astype".to_owned())
+                }
+                Obstacle::NoGpu | Obstacle::Lack(_) | Obstacle::Unusable(_) | Obstacle::NotHost => {}
+            }
+        }
+        if fixes.is_empty() {
+            fixes.push(
+                match class {
+                    PlacementClass::Gpu => {
+                        "device = \"prefer-gpu\", or --cpu-only to run everything on the host"
+                    }
+                    PlacementClass::PreferGpu => "drop --deny-fallback",
+                    PlacementClass::Host | PlacementClass::Any => "drop the annotation",
+                }
+                .to_owned(),
+            );
+        }
+        fixes.join(", and ")
+    }
+
+    fn missing_resources(&self) -> Vec<Unsatisfied> {
+        let asked = self.layer.annotations().resources();
+        let missing = asked.iter().filter_map(|(name, &amount)| {
+            let have = self.settings.resources.get(name).copied();
+            if have.is_some_and(|have| have >= amount) {
+                return None;
+            }
+            let names: Vec<&str> = self.settings.resources.keys().map(String::as_str).collect();
+            Some(Unsatisfied {
+                layer: self.called(),
+                need: format!("resources {{ {name} = {amount} }}"),
+                best: match have {
+                    Some(have) => format!("{name} = {have}"),
+                    None if names.is_empty() => "no custom resources are declared".to_owned(),
+                    None => format!("declared are {}", names.join(", ")),
+                },
+                fix: format!("[settings] resources = {{ {name} = {amount} }}"),
+            })
+        });
+        missing.collect()
+    }
+
+    fn called(&self) -> String {
+        self.layer.label().unwrap_or(self.layer.name()).to_owned()
+    }
+}
+
+struct Best<'v> {
+    text: String,
+    obstacles: &'v [Obstacle],
+}
+
+/// One thing that keeps a layer from a device.
+#[derive(Clone, Debug, PartialEq)]
+enum Obstacle {
+    NoGpu,
+    NotHost,
+    Software,
+    Unusable(String),
+    Workers,
+    Memory { have: Bytes },
+    Whole,
+    Lack(String),
+}
+
+impl std::fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Obstacle::NoGpu => f.write_str("is no GPU"),
+            Obstacle::NotHost => f.write_str("isn't the host"),
+            Obstacle::Software => f.write_str("is a software adapter, not a GPU"),
+            Obstacle::Unusable(why) => write!(f, "can't be used: {why}"),
+            Obstacle::Workers => f.write_str("isn't among the workers asked for"),
+            Obstacle::Memory { have } => write!(f, "has only {have} of memory"),
+            Obstacle::Whole => f.write_str("one array layer runs on one device"),
+            Obstacle::Lack(what) => write!(f, "lacks {what}"),
+        }
+    }
+}
+
+/// The class that annotations ask for; `None` when they ask for no device.
+fn class_of(annotations: &Annotations) -> Option<PlacementClass> {
+    match annotations.device() {
+        Some(DeviceWish::Cpu) => Some(PlacementClass::Host),
+        Some(DeviceWish::Gpu) => Some(PlacementClass::Gpu),
+        Some(DeviceWish::PreferGpu) => Some(PlacementClass::PreferGpu),
+        Some(DeviceWish::Any) => Some(PlacementClass::Any),
+        None if annotations.gpu().is_some() => Some(PlacementClass::Gpu),
+        None if annotations.memory().is_some() || annotations.workers().is_some() => {
+            Some(PlacementClass::Any)
+        }
+        None => None,
+    }
+}
+
+/// The placement part of the annotations, as the user would write it.
+fn need(annotations: &Annotations) -> String {
+    annotations.placement().to_string()
+}

@@ -1,0 +1,59 @@
+//! The rules that every plan keeps, checked after it is made.
+
+use crate::graph::layer_graph::LayerGraph;
+use crate::ids::StepId;
+use crate::machine::Machine;
+use crate::plan::error::PlanError;
+use crate::steps::{Plan, StepKind};
+
+/// Checks a whole plan. O(steps + operands).
+///
+/// # Errors
+/// [`PlanError::Bug`] naming the rule that doesn't hold.
+pub fn verify(plan: &Plan, graph: &LayerGraph, machine: &Machine) -> Result<(), PlanError> {
+    let bug = |pass, problem| Err(PlanError::Bug { pass, problem });
+    if plan.operand_offsets.len() != plan.steps.len() + 1 {
+        return bug("assemble", "the operands don't match the steps".to_owned());
+    }
+    for index in 0..plan.steps.len() {
+        let id = StepId::at(index);
+        let step = plan.step(id);
+        for operand in plan.operands(id) {
+            if operand.step >= id {
+                return bug(
+                    "order",
+                    format!("step {index} runs before step {}, which it reads", operand.step.0),
+                );
+            }
+            let memory = plan.step(operand.step).memory;
+            if step.kind != StepKind::Transfer && memory != machine.memory_of(step.device) {
+                let (at, name) = (machine.memory(memory), &plan.layer_of(id).name);
+                return bug("transfer", format!("'{name}' reads a value in {} from another memory", at.name));
+            }
+        }
+        if step.kind != StepKind::Transfer && step.memory != machine.memory_of(step.device) {
+            return bug("transfer", format!("the value of step {index} isn't in its device's memory"));
+        }
+    }
+    if let Some((a, b)) = plan.orderings.iter().find(|(a, b)| a >= b) {
+        return bug("order", format!("steps {} and {} must keep their order", a.0, b.0));
+    }
+    annotations(plan, graph)
+}
+
+/// Every layer of the graph is in the plan once, with the annotations that it had.
+fn annotations(plan: &Plan, graph: &LayerGraph) -> Result<(), PlanError> {
+    let mut planned: Vec<(&str, String)> = Vec::new();
+    for source in plan.layers.iter().flat_map(|layer| &layer.sources) {
+        planned.push((&source.name, source.annotations.to_string()));
+    }
+    let mut given: Vec<(&str, String)> =
+        graph.layers().map(|(_, layer)| (layer.name(), layer.annotations().to_string())).collect();
+    planned.sort_unstable();
+    given.sort_unstable();
+    if planned == given {
+        return Ok(());
+    }
+    let lost = given.iter().find(|one| !planned.contains(one)).map_or("none", |(name, _)| *name);
+    Err(PlanError::Bug { pass: "fuse", problem: format!("layer '{lost}' or its annotations got lost") })
+}

@@ -1,0 +1,337 @@
+//! What a run did and why, as data that serialises to the `--json` object and as tables that people read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::exec::RunRecord;
+use crate::graph::expr::NodeOp;
+use crate::graph::op::Op;
+use crate::machine::{Backend, Machine, MemoryId};
+use crate::steps::{Plan, PlanLayer, TransferEdge};
+use crate::units::{Bytes, format_seconds};
+
+/// A whole run, or, with `run_s` absent, a plan.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// What became of each layer.
+    pub layers: Vec<LayerReport>,
+    /// Copies between memories.
+    pub transfers: TransferReport,
+    /// The most bytes held at once, by memory.
+    pub peak_bytes: BTreeMap<String, u64>,
+    /// The limits, by memory, where there are any.
+    pub budget_bytes: BTreeMap<String, u64>,
+    /// Predicted seconds from start to end.
+    pub predicted_s: f64,
+    /// Seconds that planning took.
+    pub plan_s: f64,
+    /// Seconds that the run took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_s: Option<f64>,
+    /// The files written.
+    pub outputs: Vec<String>,
+}
+
+/// One layer of the plan.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayerReport {
+    /// The user's name for it.
+    pub name: String,
+    /// Its operation.
+    pub op: String,
+    /// Where it ran.
+    pub device: String,
+    /// What drove the device.
+    pub backend: String,
+    /// What kind of place was asked for.
+    pub class: String,
+    /// Why it ran there.
+    pub reason: String,
+    /// Why it didn't run where it was asked to, if so.
+    pub fallback: Option<String>,
+    /// Steps.
+    pub tasks: u64,
+    /// Attempts at them, failed ones included; transfers of its values count as its attempts.
+    pub attempts: u64,
+    /// Bytes of its result.
+    pub bytes: u64,
+    /// Element type of its result.
+    pub dtype: String,
+    /// Extents of its result.
+    pub shape: Vec<usize>,
+    /// How the result is cut.
+    pub chunks: String,
+    /// Predicted seconds of its device's time.
+    pub predicted_s: f64,
+    /// Seconds of workers' time that it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_s: Option<f64>,
+    /// What governs its steps.
+    pub annotations: serde_json::Value,
+    /// The layers that were fused into it, each with what was asked for it.
+    pub sources: Vec<SourceReport>,
+}
+
+/// A layer of the user's graph.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SourceReport {
+    /// Its name.
+    pub name: String,
+    /// Its operation.
+    pub op: String,
+    /// What was asked for it.
+    pub annotations: serde_json::Value,
+}
+
+/// Copies between memories.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TransferReport {
+    /// Copies in all.
+    pub count: u64,
+    /// Bytes in all.
+    pub bytes: u64,
+    /// By pair of memories.
+    pub edges: Vec<EdgeReport>,
+}
+
+/// Copies from one memory to another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EdgeReport {
+    /// The memory read.
+    pub from: String,
+    /// The memory written.
+    pub to: String,
+    /// Copies.
+    pub count: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Report {
+    /// What a plan promises.
+    pub fn of_plan(plan: &Plan, machine: &Machine, plan_s: f64) -> Self {
+        let layers = plan.layers.iter().map(|layer| layer_report(layer, machine)).collect();
+        let named = |f: fn(&crate::steps::MemoryPlan) -> Option<Bytes>| -> BTreeMap<String, u64> {
+            let memories = plan.memory_names.iter().zip(&plan.memories);
+            memories.filter_map(|(name, memory)| Some((name.clone(), f(memory)?.0))).collect()
+        };
+        Report {
+            layers,
+            transfers: transfers(plan, &plan.transfers),
+            peak_bytes: named(|memory| Some(memory.peak)),
+            budget_bytes: named(|memory| memory.budget),
+            predicted_s: plan.predicted_s,
+            plan_s,
+            run_s: None,
+            outputs: plan.layers.iter().filter_map(sink).collect(),
+        }
+    }
+
+    /// What a run did.
+    pub fn of_run(plan: &Plan, machine: &Machine, record: &RunRecord, plan_s: f64) -> Self {
+        let mut report = Report::of_plan(plan, machine, plan_s);
+        for (at, layer) in report.layers.iter_mut().enumerate() {
+            layer.attempts = record.attempts[at];
+            layer.busy_s = Some(record.busy_s[at]);
+        }
+        report.transfers = transfers(plan, &record.transfers);
+        report.peak_bytes =
+            plan.memory_names.iter().cloned().zip(record.peak_bytes.iter().copied()).collect();
+        report.run_s = Some(record.wall_s);
+        report
+    }
+}
+
+fn layer_report(layer: &PlanLayer, machine: &Machine) -> LayerReport {
+    let device = machine.device(layer.device);
+    let shape = layer.chunks.shape();
+    let is_store = matches!(layer.op, Op::Store(_));
+    LayerReport {
+        name: layer.name.clone(),
+        op: operation(layer),
+        device: device.name.clone(),
+        backend: backend_name(device.backend).to_owned(),
+        class: layer.class.to_owned(),
+        reason: layer.reason.clone(),
+        fallback: layer.fallback.clone(),
+        tasks: layer.tasks,
+        attempts: 0,
+        bytes: if is_store { 0 } else { (shape.elements() * layer.dtype.size()) as u64 },
+        dtype: layer.dtype.to_string(),
+        shape: shape.to_vec(),
+        chunks: layer.chunks.to_string(),
+        predicted_s: layer.predicted_s,
+        busy_s: None,
+        annotations: layer.annotations.to_json(),
+        sources: layer
+            .sources
+            .iter()
+            .map(|source| SourceReport {
+                name: source.label.clone().unwrap_or_else(|| source.name.clone()),
+                op: source.op.to_owned(),
+                annotations: source.annotations.to_json(),
+            })
+            .collect(),
+    }
+}
+
+/// `map` of one layer, `map of 5 layers` of several.
+fn operation(layer: &PlanLayer) -> String {
+    let name = match &layer.op {
+        Op::Map(expr) if layer.inputs.is_empty() && expr.nodes().len() <= 4 => "create",
+        Op::Map(expr) => {
+            let stencil = expr.nodes().iter().find_map(|node| match &node.op {
+                NodeOp::Stencil(_, stencil) => Some(stencil.name()),
+                _ => None,
+            });
+            stencil.unwrap_or("map")
+        }
+        other => other.name(),
+    };
+    if layer.sources.len() > 1 {
+        format!("{name} of {} layers", layer.sources.len())
+    } else {
+        name.to_owned()
+    }
+}
+
+fn sink(layer: &PlanLayer) -> Option<String> {
+    match &layer.op {
+        Op::Store(sink) => Some(sink.describe()),
+        _ => None,
+    }
+}
+
+fn backend_name(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Host => "host",
+        Backend::Cuda => "cuda",
+        Backend::Wgpu => "wgpu",
+        Backend::Sim => "sim",
+    }
+}
+
+fn transfers(plan: &Plan, edges: &[TransferEdge]) -> TransferReport {
+    let name = |memory: MemoryId| plan.memory_names[usize::from(memory.0)].clone();
+    TransferReport {
+        count: edges.iter().map(|edge| edge.count).sum(),
+        bytes: edges.iter().map(|edge| edge.bytes).sum(),
+        edges: edges
+            .iter()
+            .map(|edge| EdgeReport {
+                from: name(edge.from),
+                to: name(edge.to),
+                count: edge.count,
+                bytes: edge.bytes,
+            })
+            .collect(),
+    }
+}
+
+impl fmt::Display for Report {
+    /// A table of layers, then transfers, memory and times. The text of a plan is the same on every run:
+    /// measured times are left out of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_layers(f)?;
+        self.write_transfers(f)?;
+        self.write_memory(f)?;
+        match self.run_s {
+            Some(run_s) => writeln!(
+                f,
+                "time: planned in {}, ran in {} (predicted {})",
+                format_seconds(self.plan_s),
+                format_seconds(run_s),
+                format_seconds(self.predicted_s)
+            ),
+            None => writeln!(f, "predicted: {}", format_seconds(self.predicted_s)),
+        }
+    }
+}
+
+impl Report {
+    /// One line for people: how much work, where, how much memory.
+    pub fn summary(&self) -> String {
+        let mut devices: Vec<&str> = self.layers.iter().map(|layer| layer.device.as_str()).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        let tasks: u64 = self.layers.iter().map(|layer| layer.tasks).sum();
+        let peaks = self.peak_bytes.iter().filter(|(_, peak)| **peak > 0);
+        let peaks: Vec<String> = peaks.map(|(memory, peak)| format!("{} in {memory}", Bytes(*peak))).collect();
+        format!(
+            "plan: {} layers, {tasks} tasks on {}; {} transfers; peak {}; predicted {}",
+            self.layers.len(),
+            devices.join(" and "),
+            self.transfers.count,
+            if peaks.is_empty() { "0 B".to_owned() } else { peaks.join(", ") },
+            format_seconds(self.predicted_s)
+        )
+    }
+
+    fn write_layers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = ["layer", "op", "device", "class", "tasks", "result", "bytes", "why"].map(str::to_owned);
+        let mut rows = vec![header];
+        for layer in &self.layers {
+            let device = if layer.backend == layer.device {
+                layer.device.clone()
+            } else {
+                format!("{} ({})", layer.device, layer.backend)
+            };
+            rows.push([
+                layer.name.clone(),
+                layer.op.clone(),
+                device,
+                layer.class.clone(),
+                layer.tasks.to_string(),
+                format!("{} {}", layer.dtype, layer.chunks),
+                Bytes(layer.bytes).to_string(),
+                if layer.fallback.is_some() {
+                    format!("fallback: {}", layer.reason)
+                } else {
+                    layer.reason.clone()
+                },
+            ]);
+        }
+        write_table(f, &rows)
+    }
+
+    fn write_transfers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.transfers.count == 0 {
+            return writeln!(f, "transfers: none");
+        }
+        writeln!(f, "transfers: {} copies, {}", self.transfers.count, Bytes(self.transfers.bytes))?;
+        for edge in &self.transfers.edges {
+            writeln!(f, "  {} → {}: {} copies, {}", edge.from, edge.to, edge.count, Bytes(edge.bytes))?;
+        }
+        Ok(())
+    }
+
+    fn write_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (memory, peak) in &self.peak_bytes {
+            let used = memory == "host" || *peak > 0;
+            match self.budget_bytes.get(memory).filter(|_| used) {
+                Some(budget) => writeln!(f, "memory {memory}: peak {} of {}", Bytes(*peak), Bytes(*budget))?,
+                None if used => writeln!(f, "memory {memory}: peak {}, no limit known", Bytes(*peak))?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Columns as wide as their widest cell, two spaces apart, the last one ragged.
+fn write_table<const N: usize>(f: &mut fmt::Formatter<'_>, rows: &[[String; N]]) -> fmt::Result {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    for row in rows {
+        for (column, cell) in row.iter().enumerate() {
+            if column + 1 == N {
+                writeln!(f, "{cell}")?;
+            } else {
+                write!(f, "{cell}{:pad$}", "", pad = widths[column] - cell.chars().count() + 2)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! A session: a machine, its open devices, and the loop from collections to values.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use crate::block::Block;
+use crate::collections::Array;
+use crate::device::contract::Device;
+use crate::device::host::Host;
+use crate::device::probe;
+use crate::error::Error;
+use crate::exec::{self, Control, Devices};
+use crate::graph::layer::Layer;
+use crate::graph::layer_graph::LayerGraph;
+use crate::graph::op::{CopyRule, Op};
+use crate::machine::{Backend, DeviceId, Machine, MemoryId};
+use crate::plan;
+use crate::report::Report;
+use crate::settings::{Config, Settings};
+use crate::steps::Plan;
+
+/// Runs collections on a machine.
+///
+/// ```
+/// use outcrop::collections::{Array, array::Over};
+/// use outcrop::session::Session;
+///
+/// let x = Array::arange(0.0, 1.0, 1_000_000);
+/// let mean = (&x * &x).mean(&Over::all());
+/// let session = Session::new(Default::default());
+/// let value: f64 = session.compute(&mean)?.to_scalar().unwrap();
+/// assert!((value - 333332833333.5).abs() < 1e-3);
+/// # Ok::<(), outcrop::error::Error>(())
+/// ```
+pub struct Session {
+    machine: Machine,
+    settings: Settings,
+    notes: Vec<String>,
+    open: Mutex<Vec<Option<Arc<dyn Device>>>>,
+}
+
+/// A plan that is ready to run, with what it was made from.
+pub struct Prepared {
+    /// The plan.
+    pub plan: Plan,
+    /// Seconds that planning took.
+    pub plan_s: f64,
+    graph: LayerGraph,
+}
+
+/// What a run left.
+pub struct Completed {
+    /// For each output asked for that isn't a sink, its value.
+    pub results: Vec<Block>,
+    /// What happened.
+    pub report: Report,
+}
+
+impl Session {
+    /// A session on this machine. Looks for devices, which takes tens of milliseconds; opens none yet.
+    pub fn new(config: Config) -> Self {
+        let inventory = probe::inventory();
+        let mut session = Session::on(inventory.machine, config);
+        session.notes = inventory.notes;
+        session
+    }
+
+    /// A session on a described machine, whose devices are opened where plans need them.
+    pub fn on(machine: Machine, config: Config) -> Self {
+        let settings = config.or(Config::from_environment()).resolve(machine.host.cores);
+        let devices = vec![None; machine.devices.len()];
+        Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices) }
+    }
+
+    /// Uses this device in the place of the machine's device of the same name: a simulated one, say.
+    pub fn with_device(self, device: Arc<dyn Device>) -> Self {
+        if let Some(id) = self.machine.device_by_name(device.name()) {
+            self.open.lock().unwrap_or_else(PoisonError::into_inner)[usize::from(id.0)] = Some(device);
+        }
+        self
+    }
+
+    /// The machine.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What was odd when the devices were looked for.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The values of an array.
+    ///
+    /// # Errors
+    /// Whatever was wrong with its expression, with the plan, or in the run.
+    pub fn compute(&self, array: &Array) -> Result<Block, Error> {
+        let mut results = self.compute_all(&[array])?;
+        Ok(results.swap_remove(0))
+    }
+
+    /// The values of several arrays, computed together: what they share is computed once.
+    pub fn compute_all(&self, arrays: &[&Array]) -> Result<Vec<Block>, Error> {
+        let layers = arrays.iter().map(|array| array.layer().cloned()).collect::<Result<Vec<_>, _>>()?;
+        let prepared = self.prepare(&layers)?;
+        Ok(self.run(&prepared, &Control::new())?.results)
+    }
+
+    /// Plans some outputs: arrays to keep, or sinks.
+    pub fn prepare(&self, outputs: &[Arc<Layer>]) -> Result<Prepared, Error> {
+        let started = Instant::now();
+        let outputs: Vec<Arc<Layer>> = outputs.iter().map(owned).collect();
+        let graph = LayerGraph::from_outputs(&outputs)?;
+        let plan = plan::plan(&graph, &self.machine, &self.settings)?;
+        Ok(Prepared { plan, plan_s: started.elapsed().as_secs_f64(), graph })
+    }
+
+    /// Runs a plan, and puts the outputs of its sinks in place.
+    pub fn run(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
+        let Prepared { plan, plan_s, graph } = prepared;
+        let devices = self.open_for(plan)?;
+        let outcome = exec::run(plan, &devices, control)?;
+        for &output in graph.outputs() {
+            if let Op::Store(sink) = graph.layer(output).op() {
+                sink.finish()?;
+            }
+        }
+        let mut report = Report::of_run(plan, &self.machine, &outcome.record, *plan_s);
+        report.plan_s = *plan_s;
+        let results = plan.requested.iter().map(|&at| outcome.results[usize::from(at)].clone()).collect();
+        Ok(Completed { results, report })
+    }
+
+    fn open_for(&self, plan: &Plan) -> Result<Devices, Error> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        for (id, info) in self.machine.devices() {
+            let at = usize::from(id.0);
+            let used = id == DeviceId::HOST || plan.steps.iter().any(|step| step.device == id);
+            if !used || open[at].is_some() {
+                continue;
+            }
+            open[at] = match info.backend {
+                Backend::Host => Some(Arc::new(Host::new(self.host_capacity()))),
+                #[cfg(feature = "wgpu")]
+                Backend::Wgpu => {
+                    let budget = plan.memories[usize::from(self.machine.memory_of(id).0)].budget;
+                    Some(Arc::new(crate::device::wgpu::WgpuDevice::of(info, budget)?))
+                }
+                #[cfg(not(feature = "wgpu"))]
+                Backend::Wgpu => None,
+                Backend::Cuda | Backend::Sim => None,
+            };
+        }
+        Ok(Devices::new(open.clone()))
+    }
+
+    fn host_capacity(&self) -> Option<u64> {
+        let size = self.machine.memory(MemoryId::HOST).bytes;
+        let set = self.settings.memory;
+        match (size, set) {
+            (Some(size), Some(set)) => Some(size.min(set).0),
+            (size, set) => size.or(set).map(|bytes| bytes.0),
+        }
+    }
+}
+
+/// An output that is a source is copied: its blocks are the source's own memory, or a file's.
+fn owned(layer: &Arc<Layer>) -> Arc<Layer> {
+    match layer.op() {
+        Op::Load(_) => Layer::new(
+            Op::Copy(CopyRule::Rechunk),
+            vec![layer.clone()],
+            layer.chunks().clone(),
+            layer.dtype(),
+        ),
+        _ => layer.clone(),
+    }
+}

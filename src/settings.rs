@@ -1,0 +1,102 @@
+//! What the user settled for a run, resolved from flags, environment and the pipeline file.
+
+use std::collections::BTreeMap;
+
+use crate::units::Bytes;
+
+/// Settings as they come, from one place; `None` means "not said here".
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// Worker threads of the host pool.
+    pub threads: Option<usize>,
+    /// Budget of anonymous host memory.
+    pub memory: Option<Bytes>,
+    /// Everything may run on the host.
+    pub cpu_only: Option<bool>,
+    /// `prefer-gpu` is as strict as `gpu`.
+    pub deny_fallback: Option<bool>,
+    /// Software adapters count as GPUs.
+    pub allow_software_gpu: Option<bool>,
+    /// Amounts of custom resources, by name.
+    pub resources: Option<BTreeMap<String, f64>>,
+}
+
+impl Config {
+    /// What the environment says: `OUTCROP_CPU_ONLY`, `OUTCROP_DENY_FALLBACK` and
+    /// `OUTCROP_ALLOW_SOFTWARE_GPU` (1 or 0), read here and nowhere else.
+    pub fn from_environment() -> Self {
+        let flag = |name: &str| {
+            let value = std::env::var(name).ok()?;
+            Some(!matches!(value.as_str(), "" | "0" | "false" | "no"))
+        };
+        Config {
+            cpu_only: flag("OUTCROP_CPU_ONLY"),
+            deny_fallback: flag("OUTCROP_DENY_FALLBACK"),
+            allow_software_gpu: flag("OUTCROP_ALLOW_SOFTWARE_GPU"),
+            ..Config::default()
+        }
+    }
+
+    /// This, and where it says nothing, `other`.
+    pub fn or(self, other: Config) -> Config {
+        Config {
+            threads: self.threads.or(other.threads),
+            memory: self.memory.or(other.memory),
+            cpu_only: self.cpu_only.or(other.cpu_only),
+            deny_fallback: self.deny_fallback.or(other.deny_fallback),
+            allow_software_gpu: self.allow_software_gpu.or(other.allow_software_gpu),
+            resources: self.resources.or(other.resources),
+        }
+    }
+
+    /// The settings, with defaults for what nobody said: as many threads as `cores`.
+    pub fn resolve(self, cores: usize) -> Settings {
+        Settings {
+            threads: self.threads.unwrap_or(cores).clamp(1, 1024),
+            memory: self.memory,
+            cpu_only: self.cpu_only.unwrap_or(false),
+            deny_fallback: self.deny_fallback.unwrap_or(false),
+            allow_software_gpu: self.allow_software_gpu.unwrap_or(false),
+            resources: self.resources.unwrap_or_default(),
+        }
+    }
+}
+
+/// Resolved settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Worker threads of the host pool, at least 1.
+    pub threads: usize,
+    /// Budget of anonymous host memory; `None` leaves the machine's own limit.
+    pub memory: Option<Bytes>,
+    /// Everything may run on the host: `gpu`, GPU `workers` and GPU `memory` are waived, and the report
+    /// lists what was.
+    pub cpu_only: bool,
+    /// A `prefer-gpu` layer without a GPU is an error.
+    pub deny_fallback: bool,
+    /// Software adapters count as GPUs.
+    pub allow_software_gpu: bool,
+    /// Amounts of custom resources, by name.
+    pub resources: BTreeMap<String, f64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Config::default().resolve(std::thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearer_place_wins() {
+        let flags = Config { threads: Some(3), cpu_only: Some(false), ..Config::default() };
+        let file =
+            Config { threads: Some(8), cpu_only: Some(true), deny_fallback: Some(true), ..Config::default() };
+        let settings = flags.or(file).resolve(2);
+        assert_eq!((settings.threads, settings.cpu_only, settings.deny_fallback), (3, false, true));
+        assert_eq!(Config::default().resolve(2).threads, 2);
+    }
+}

@@ -1,0 +1,346 @@
+//! The plan: steps in planned order, over dense ids. Plain data, shared by planner and executor.
+//!
+//! Every step makes at most one value, which is named by the step; a value is freed when the last step that
+//! reads it is done. There are therefore no separate steps that free: the moment is a count of readers, and
+//! `explain` shows it. Moves between memories are steps of their own ([`StepKind::Transfer`]).
+
+mod display;
+
+use smallvec::SmallVec;
+
+use crate::annotate::Annotations;
+use crate::dtype::DType;
+use crate::graph::chunking::Chunking;
+use crate::graph::expr_ops::EdgeMode;
+use crate::graph::op::{CopyRule, Op};
+use crate::graph::piece::{Piece, copy_pieces, padded_pieces};
+use crate::ids::StepId;
+use crate::kernel::Kernel;
+use crate::machine::{DeviceId, MemoryId};
+use crate::shape::{Region, Shape};
+use crate::units::Bytes;
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StepKind {
+    /// Reads a block of a source into host memory, or views it there.
+    Load,
+    /// Computes a block of a map.
+    Map,
+    /// Gathers a block from others: slicing, rechunking.
+    Gather,
+    /// Gathers a block of one of the group's inputs together with a border, for a device whose stencils
+    /// don't read neighbouring blocks.
+    Pad {
+        /// Which input.
+        input: u16,
+    },
+    /// Folds a block of a reduction's domain into a state.
+    Fold,
+    /// Combines states.
+    Combine,
+    /// Makes a block of a reduction's result from its last state.
+    Finish,
+    /// Copies a value to another memory.
+    Transfer,
+    /// Hands a block to a sink.
+    Store,
+}
+
+/// One step of a plan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// What it does.
+    pub kind: StepKind,
+    /// The layer of the plan that it belongs to.
+    pub layer: u32,
+    /// The compiled kernel that it launches, or [`Step::NO_KERNEL`].
+    pub kernel: u32,
+    /// The block of the layer's result; for a fold, of the reduction's domain.
+    pub block: u32,
+    /// The device that executes it. A transfer is executed by the device at its far end.
+    pub device: DeviceId,
+    /// The memory that its value lives in.
+    pub memory: MemoryId,
+    /// Bytes that its value takes there; 0 for views and stores.
+    pub bytes: u64,
+    /// The output of the plan that its value is part of, or [`Step::NO_OUTPUT`].
+    pub output: u16,
+}
+
+impl Step {
+    /// The step launches nothing.
+    pub const NO_KERNEL: u32 = u32::MAX;
+    /// The value is for other steps only.
+    pub const NO_OUTPUT: u16 = u16::MAX;
+
+    /// Bytes that the step allocates for its value: parts of results are allocated once, from the start.
+    pub fn allocated(&self) -> u64 {
+        if self.output == Step::NO_OUTPUT { self.bytes } else { 0 }
+    }
+}
+
+/// A value that a step reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepOperand {
+    /// The step that makes the value.
+    pub step: StepId,
+    /// Which of the layer's inputs it is a block of.
+    pub input: u16,
+}
+
+/// An array that a layer reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanInput {
+    /// The layer that makes it, in the plan.
+    pub layer: u32,
+    /// Its type.
+    pub dtype: DType,
+    /// Its blocks.
+    pub chunks: Chunking,
+    /// How far stencils read beyond a block, along each axis.
+    pub halo: Vec<usize>,
+    /// What they find beyond the array.
+    pub modes: Vec<EdgeMode>,
+}
+
+/// A layer of the user's graph within a plan's layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceLayer {
+    /// Its name in the graph.
+    pub name: String,
+    /// What the user calls it, if not that.
+    pub label: Option<String>,
+    /// Its operation's name.
+    pub op: &'static str,
+    /// What was asked for it.
+    pub annotations: Annotations,
+}
+
+/// What one group of fused layers became.
+#[derive(Clone, Debug)]
+pub struct PlanLayer {
+    /// What people call it: the user's name for the root layer, or the layer's own.
+    pub name: String,
+    /// The layers of the graph that it computes, inputs first.
+    pub sources: Vec<SourceLayer>,
+    /// What it does.
+    pub op: Op,
+    /// Its result's type.
+    pub dtype: DType,
+    /// Its result's blocks.
+    pub chunks: Chunking,
+    /// What it reads.
+    pub inputs: Vec<PlanInput>,
+    /// Where it runs.
+    pub device: DeviceId,
+    /// What kind of place was asked for.
+    pub class: &'static str,
+    /// Why it runs there.
+    pub reason: String,
+    /// Why it doesn't run where it was asked to, if so.
+    pub fallback: Option<String>,
+    /// The annotations that govern its steps.
+    pub annotations: Annotations,
+    /// Bytes that one step holds beyond its operands and value, by the user's word.
+    pub reserve: u64,
+    /// Steps, transfers not counted.
+    pub tasks: u64,
+    /// Predicted seconds of its device's time.
+    pub predicted_s: f64,
+}
+
+/// A result that the user asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanOutput {
+    /// The layer that makes it.
+    pub layer: u32,
+    /// Its type.
+    pub dtype: DType,
+    /// Its extents.
+    pub shape: Shape,
+}
+
+/// Copies between two memories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct TransferEdge {
+    /// The memory read.
+    pub from: MemoryId,
+    /// The memory written.
+    pub to: MemoryId,
+    /// Copies.
+    pub count: u64,
+    /// Bytes in all.
+    pub bytes: u64,
+}
+
+/// What a plan needs of one memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// Bytes held at once when steps run one after the other in planned order.
+    pub peak: Bytes,
+    /// Bytes of results, which are held from beginning to end; part of the peak.
+    pub results: Bytes,
+    /// The limit; `None` where the memory's size is unknown and no budget was set.
+    pub budget: Option<Bytes>,
+}
+
+/// A kernel and the device that compiles it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlanKernel {
+    /// What to compile.
+    pub kernel: Kernel,
+    /// For which device.
+    pub device: DeviceId,
+    /// For which layer of the plan.
+    pub layer: u32,
+}
+
+/// Steps in planned order, and all that they refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Layers, inputs before users.
+    pub layers: Vec<PlanLayer>,
+    /// Kernels to compile before anything runs.
+    pub kernels: Vec<PlanKernel>,
+    /// Steps; every step comes after those that it reads.
+    pub steps: Vec<Step>,
+    /// Where each step's operands start in `operands`; one entry more than steps.
+    pub operand_offsets: Vec<u32>,
+    /// Operands of all steps.
+    pub operands: Vec<StepOperand>,
+    /// Pairs `(earlier, later)` that must keep their order though no value passes.
+    pub orderings: Vec<(StepId, StepId)>,
+    /// Results to keep, each once.
+    pub outputs: Vec<PlanOutput>,
+    /// For each array asked for, which of `outputs` it is.
+    pub requested: Vec<u16>,
+    /// Names of the machine's devices.
+    pub device_names: Vec<String>,
+    /// Names of the machine's memories.
+    pub memory_names: Vec<String>,
+    /// Needs, by [`MemoryId`].
+    pub memories: Vec<MemoryPlan>,
+    /// Copies, by pair of memories.
+    pub transfers: Vec<TransferEdge>,
+    /// Predicted seconds from start to end.
+    pub predicted_s: f64,
+    /// Worker threads of the host pool.
+    pub threads: usize,
+    /// Amounts of custom resources.
+    pub resources: Vec<(String, f64)>,
+}
+
+impl Plan {
+    /// The step with this id.
+    pub fn step(&self, id: StepId) -> &Step {
+        &self.steps[id.index()]
+    }
+
+    /// The values that a step reads.
+    pub fn operands(&self, id: StepId) -> &[StepOperand] {
+        let (from, to) = (self.operand_offsets[id.index()], self.operand_offsets[id.index() + 1]);
+        &self.operands[from as usize..to as usize]
+    }
+
+    /// The layer that a step belongs to.
+    pub fn layer_of(&self, id: StepId) -> &PlanLayer {
+        &self.layers[self.step(id).layer as usize]
+    }
+
+    /// Where a step's value lies in its array. States of reductions lie nowhere; theirs is the folded
+    /// block's place.
+    pub fn region(&self, id: StepId) -> Region {
+        let step = self.step(id);
+        let layer = self.layer_of(id);
+        let block = step.block as usize;
+        match step.kind {
+            StepKind::Transfer => self.region(self.operands(id)[0].step),
+            StepKind::Pad { input } => {
+                padded(&layer.chunks.region_of(block), &layer.inputs[usize::from(input)])
+            }
+            StepKind::Fold | StepKind::Combine => match &layer.op {
+                Op::Reduce(reduce) => reduce.domain.region_of(block),
+                _ => layer.chunks.region_of(block),
+            },
+            _ => layer.chunks.region_of(block),
+        }
+    }
+
+    /// Type and shape of a step's value.
+    pub fn value_layout(&self, id: StepId) -> (DType, Shape) {
+        let step = self.step(id);
+        let layer = self.layer_of(id);
+        match step.kind {
+            StepKind::Transfer | StepKind::Combine => self.value_layout(self.operands(id)[0].step),
+            StepKind::Fold => match (&layer.op, self.kernels.get(step.kernel as usize).map(|k| &k.kernel)) {
+                (Op::Reduce(reduce), Some(Kernel::Fold { state, .. })) => {
+                    let block = reduce.domain.region_of(step.block as usize);
+                    (state.dtype, crate::kernel::state_shape(reduce, *state, &block.shape))
+                }
+                _ => (layer.dtype, Shape::default()),
+            },
+            StepKind::Pad { input } => (layer.inputs[usize::from(input)].dtype, self.region(id).shape),
+            _ => (layer.dtype, self.region(id).shape),
+        }
+    }
+
+    /// The pieces that a gathering step copies, numbered by its operands.
+    pub fn pieces(&self, id: StepId) -> Vec<Piece> {
+        let step = self.step(id);
+        let layer = self.layer_of(id);
+        let region = layer.chunks.region_of(step.block as usize);
+        match (step.kind, &layer.op) {
+            (StepKind::Gather, Op::Copy(rule)) => copy_pieces(rule, &layer.inputs[0].chunks, &region).1,
+            (StepKind::Pad { input }, _) => {
+                let input = &layer.inputs[usize::from(input)];
+                padded_pieces(&input.chunks, &region, &input.halo, &input.modes).1
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Bytes beyond its value that a step holds while it runs, because its `memory` annotation says so.
+    pub fn scratch(&self, step: &Step) -> u64 {
+        if step.kernel == Step::NO_KERNEL { 0 } else { self.layers[step.layer as usize].reserve }
+    }
+
+    /// How many steps read each value.
+    pub fn readers(&self) -> Vec<u32> {
+        let mut readers = vec![0; self.steps.len()];
+        for operand in &self.operands {
+            readers[operand.step.index()] += 1;
+        }
+        readers
+    }
+}
+
+/// A region grown by the input's halo; near the array's start the origin wraps below zero.
+fn padded(region: &Region, input: &PlanInput) -> Region {
+    let axes = 0..region.shape.len();
+    Region {
+        origin: axes.clone().map(|axis| region.origin[axis].wrapping_sub(input.halo[axis])).collect(),
+        shape: axes.map(|axis| region.shape[axis] + 2 * input.halo[axis]).collect(),
+    }
+}
+
+/// The blocks that a gathering or padding step reads, in the order in which its pieces number them.
+pub fn gathered_blocks(
+    kind: StepKind,
+    op: &Op,
+    inputs: &[PlanInput],
+    region: &Region,
+) -> SmallVec<[usize; 4]> {
+    match (kind, op) {
+        (StepKind::Pad { input }, _) => {
+            let input = &inputs[usize::from(input)];
+            padded_pieces(&input.chunks, region, &input.halo, &input.modes).0.into()
+        }
+        (_, Op::Copy(rule)) => gather_sources(rule, &inputs[0].chunks, region),
+        _ => SmallVec::new(),
+    }
+}
+
+fn gather_sources(rule: &CopyRule, input: &Chunking, region: &Region) -> SmallVec<[usize; 4]> {
+    copy_pieces(rule, input, region).0.into()
+}

@@ -1,0 +1,111 @@
+//! Read this first: the smallest whole runs, from arrays to values, on the host and on a simulated GPU.
+
+use std::sync::Arc;
+
+use outcrop::annotate::{Annotations, annotate};
+use outcrop::collections::Array;
+use outcrop::collections::array::{Index, Over};
+use outcrop::device::sim::{FaultPlan, SimDevice};
+use outcrop::dtype::DType;
+use outcrop::exec::Control;
+use outcrop::machine::{DeviceId, Machine, MemoryId};
+use outcrop::session::Session;
+use outcrop::settings::Config;
+
+fn config() -> Config {
+    Config { threads: Some(2), ..Config::default() }
+}
+
+/// A described machine with one GPU, which is simulated.
+fn simulated(faults: FaultPlan) -> Session {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/machines/one-gpu.toml");
+    let mut machine = Machine::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
+    machine.devices[1].backend = outcrop::machine::Backend::Sim;
+    let link = machine.link(MemoryId::HOST, machine.memory_of(DeviceId(1)));
+    let gpu = SimDevice::new(machine.device(DeviceId(1)), Some(1 << 30), link, faults);
+    Session::on(machine, config()).with_device(Arc::new(gpu))
+}
+
+fn on(device: &str) -> Annotations {
+    Annotations::new().set("device", device).unwrap()
+}
+
+#[test]
+fn arithmetic_over_chunks() {
+    let x = Array::arange(0.0, 1.0, 10).rechunk(&[3]);
+    let y = (&x * 2.0 + 1.0).sqrt();
+    let session = Session::new(config());
+    let values: Vec<f64> = session.compute(&y).unwrap().to_vec().unwrap();
+    let want: Vec<f64> = (0..10).map(|i| (f64::from(i) * 2.0 + 1.0).sqrt()).collect();
+    assert_eq!(values, want);
+}
+
+#[test]
+fn reductions_slices_and_stencils() {
+    let x = Array::indices([5, 7], DType::F32).rechunk(&[2, 3]);
+    let session = Session::new(config());
+    let outputs = [
+        x.sum(&Over::all()),
+        x.mean(&Over::axis(0)),
+        x.max(&Over::axis(-1)),
+        x.slice(&[Index::At(2), Index::Range { start: None, stop: None, step: Some(-2) }]),
+        x.gradient(1.0, 0).sum(&Over::all()),
+        x.std(0, &Over::all()),
+    ];
+    let values: Vec<Vec<f64>> = session
+        .compute_all(&outputs.iter().collect::<Vec<_>>())
+        .unwrap()
+        .iter()
+        .map(|block| block.to_f64_vec().unwrap())
+        .collect();
+    assert_eq!(values[0], [595.0]);
+    assert_eq!(values[1], [14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 20.0]);
+    assert_eq!(values[2], [6.0, 13.0, 20.0, 27.0, 34.0]);
+    assert_eq!(values[3], [20.0, 18.0, 16.0, 14.0]);
+    assert_eq!(values[4], [35.0 * 7.0]);
+    assert!((values[5][0] - 102.0f64.sqrt()).abs() < 1e-5, "{}", values[5][0]);
+}
+
+#[test]
+fn a_gpu_stage_between_two_host_stages() {
+    let x = Array::indices([64, 64], DType::F32).rechunk(&[16, 64]);
+    let host = (&x + 1.0).named("before");
+    let gpu = annotate(on("gpu"), || (host.gradient(0.5, 0) * 3.0).named("middle"));
+    let after = (&gpu - 1.0).named("after");
+    let session = simulated(FaultPlan::none());
+    let prepared = session.prepare(&[after.layer().unwrap().clone()]).unwrap();
+    let done = session.run(&prepared, &Control::new()).unwrap();
+    assert_eq!(done.results[0].to_vec::<f32>().unwrap(), vec![64.0 * 2.0 * 3.0 - 1.0; 64 * 64]);
+    let edges: Vec<(&str, &str, u64)> = done
+        .report
+        .transfers
+        .edges
+        .iter()
+        .map(|edge| (edge.from.as_str(), edge.to.as_str(), edge.count))
+        .collect();
+    assert_eq!(edges, [("host", "gpu0", 4), ("gpu0", "host", 4)]);
+    assert_eq!(done.report.transfers.bytes, 2 * 64 * 64 * 4);
+}
+
+#[test]
+fn a_failing_step_is_tried_again_as_often_as_allowed() {
+    let build = |retries: u32| {
+        let annotations = on("gpu").set("retries", retries).unwrap();
+        let x = Array::ones([8], DType::F32);
+        annotate(annotations, || (&x + 1.0).named("fragile"))
+    };
+    let faults = || FaultPlan::none().with(1, outcrop::device::sim::Fault::Fails);
+    let y = build(1);
+    assert_eq!(simulated(faults()).compute(&y).unwrap().to_vec::<f32>().unwrap(), [2.0; 8]);
+    let error = simulated(faults()).compute(&build(0)).unwrap_err().to_string();
+    assert!(error.contains("fragile") && error.contains("gpu0") && error.contains("simulated"), "{error}");
+}
+
+#[test]
+fn errors_name_the_line_of_the_call() {
+    let x = Array::zeros([3], DType::F32);
+    let line = line!() + 1;
+    let wrong = &x + &Array::zeros([4], DType::F32);
+    let error = Session::new(config()).compute(&(wrong * 2.0)).unwrap_err().to_string();
+    assert_eq!(error, format!("{}:{line}: add: shapes (3,) and (4,) don't broadcast together", file!()));
+}
