@@ -235,6 +235,7 @@ impl fmt::Display for Report {
     /// measured times are left out of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_layers(f)?;
+        self.write_fallbacks(f)?;
         self.write_transfers(f)?;
         self.write_memory(f)?;
         match self.run_s {
@@ -244,7 +245,8 @@ impl fmt::Display for Report {
                 format_seconds(self.plan_s),
                 format_seconds(run_s),
                 format_seconds(self.predicted_s)
-            ),
+            )
+            .and_then(|()| self.outputs.iter().try_for_each(|output| writeln!(f, "wrote {output}"))),
             None => writeln!(f, "predicted: {}", format_seconds(self.predicted_s)),
         }
     }
@@ -261,7 +263,7 @@ impl Report {
         let peaks: Vec<String> =
             peaks.map(|(memory, peak)| format!("{} in {memory}", Bytes(*peak))).collect();
         format!(
-            "plan: {} layers, {tasks} tasks on {}; {} transfers; peak {}; predicted {}",
+            "plan: {} layers, {tasks} tasks on {}; transfers: {}; peak {}; predicted {}",
             self.layers.len(),
             devices.join(" and "),
             self.transfers.count,
@@ -286,24 +288,40 @@ impl Report {
                 layer.class.clone(),
                 layer.tasks.to_string(),
                 format!("{} {}", layer.dtype, layer.chunks),
-                Bytes(layer.bytes).to_string(),
-                if layer.fallback.is_some() {
-                    format!("fallback: {}", layer.reason)
-                } else {
-                    layer.reason.clone()
-                },
+                if layer.bytes == 0 { "-".to_owned() } else { Bytes(layer.bytes).to_string() },
+                if layer.fallback.is_some() { "fallback: see below".to_owned() } else { layer.reason.clone() },
             ]);
         }
-        write_table(f, &rows)
+        write_table(f, &rows)?;
+        self.layers.iter().try_for_each(|layer| write_fused(f, layer))
+    }
+
+    /// Every reason once, with the layers that it holds for.
+    fn write_fallbacks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+        for layer in &self.layers {
+            let Some(reason) = layer.fallback.as_deref() else { continue };
+            let at = reasons.iter().position(|(other, _)| *other == reason).unwrap_or_else(|| {
+                reasons.push((reason, Vec::new()));
+                reasons.len() - 1
+            });
+            if !reasons[at].1.contains(&layer.name.as_str()) {
+                reasons[at].1.push(&layer.name);
+            }
+        }
+        reasons.iter().try_for_each(|(reason, layers)| {
+            writeln!(f, "fallback to the host: {}: {reason}", layers.join(", "))
+        })
     }
 
     fn write_transfers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let copies = |count: u64| format!("{count} {}", if count == 1 { "copy" } else { "copies" });
         if self.transfers.count == 0 {
             return writeln!(f, "transfers: none");
         }
-        writeln!(f, "transfers: {} copies, {}", self.transfers.count, Bytes(self.transfers.bytes))?;
+        writeln!(f, "transfers: {}, {}", copies(self.transfers.count), Bytes(self.transfers.bytes))?;
         for edge in &self.transfers.edges {
-            writeln!(f, "  {} → {}: {} copies, {}", edge.from, edge.to, edge.count, Bytes(edge.bytes))?;
+            writeln!(f, "  {} → {}: {}, {}", edge.from, edge.to, copies(edge.count), Bytes(edge.bytes))?;
         }
         Ok(())
     }
@@ -319,6 +337,17 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// The user's layers that became a part of another one.
+fn write_fused(f: &mut fmt::Formatter<'_>, layer: &LayerReport) -> fmt::Result {
+    let mut names: Vec<&str> = Vec::new();
+    for source in &layer.sources {
+        if source.name != layer.name && !names.contains(&source.name.as_str()) {
+            names.push(&source.name);
+        }
+    }
+    if names.is_empty() { Ok(()) } else { writeln!(f, "fused into {}: {}", layer.name, names.join(", ")) }
 }
 
 /// Columns as wide as their widest cell, two spaces apart, the last one ragged.
