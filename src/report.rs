@@ -289,7 +289,11 @@ impl Report {
                 layer.tasks.to_string(),
                 format!("{} {}", layer.dtype, layer.chunks),
                 if layer.bytes == 0 { "-".to_owned() } else { Bytes(layer.bytes).to_string() },
-                if layer.fallback.is_some() { "fallback: see below".to_owned() } else { layer.reason.clone() },
+                if layer.fallback.is_some() {
+                    "fallback: see below".to_owned()
+                } else {
+                    layer.reason.clone()
+                },
             ]);
         }
         write_table(f, &rows)?;
