@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use outcrop::block::Block;
-use outcrop::device::contract::{Device, Memory, Program};
+use outcrop::device::contract::{Device, Program};
 use outcrop::device::host::Host;
 use outcrop::dtype::{DType, Scalar};
 use outcrop::graph::expr::{Expr, NodeId, NodeOp};
@@ -20,11 +20,14 @@ use outcrop::shape::{Region, Shape};
 
 const REPETITIONS: usize = 15;
 
+/// Runs a case; our milliseconds and the hand loop's.
+type Race = fn() -> (f64, f64);
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let is_json = arguments.iter().any(|a| a == "--json");
     let wanted = arguments.iter().find(|a| !a.starts_with("--"));
-    let cases: [(&str, fn() -> (f64, f64)); 8] = [
+    let cases: [(&str, Race); 8] = [
         ("axpy 0.5x+y f32 2^24", axpy),
         ("sqrt(x*x+y*y)*exp(-x) f32 2^24", hypot_exp),
         ("chain of 20 f32 2^24", chain),

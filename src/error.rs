@@ -62,10 +62,12 @@ impl Error {
                 ExecError::Stuck { .. } => ErrorClass::Bug,
                 ExecError::Compile { source, .. } | ExecError::Result { source, .. } => device_class(source),
                 ExecError::NoDevice { .. } => ErrorClass::Unsatisfiable,
-                ExecError::Step { source: StepError::Device(source), .. } => device_class(source),
-                ExecError::Step { source: StepError::Bug { .. }, .. } => ErrorClass::Bug,
-                ExecError::Step { source: StepError::Panic { .. }, .. } => ErrorClass::User,
-                ExecError::Step { source: StepError::Transfer(_), .. } => ErrorClass::Resource,
+                ExecError::Step { source, .. } => match &**source {
+                    StepError::Device(source) => device_class(source),
+                    StepError::Bug { .. } => ErrorClass::Bug,
+                    StepError::Panic { .. } => ErrorClass::User,
+                    StepError::Transfer(_) => ErrorClass::Resource,
+                },
             },
         }
     }

@@ -254,7 +254,8 @@ impl Report {
         devices.dedup();
         let tasks: u64 = self.layers.iter().map(|layer| layer.tasks).sum();
         let peaks = self.peak_bytes.iter().filter(|(_, peak)| **peak > 0);
-        let peaks: Vec<String> = peaks.map(|(memory, peak)| format!("{} in {memory}", Bytes(*peak))).collect();
+        let peaks: Vec<String> =
+            peaks.map(|(memory, peak)| format!("{} in {memory}", Bytes(*peak))).collect();
         format!(
             "plan: {} layers, {tasks} tasks on {}; transfers: {}; peak {}; predicted {}",
             self.layers.len(),
@@ -282,7 +283,11 @@ impl Report {
                 layer.tasks.to_string(),
                 format!("{} {}", layer.dtype, layer.chunks),
                 if layer.bytes == 0 { "-".to_owned() } else { Bytes(layer.bytes).to_string() },
-                if layer.fallback.is_some() { "fallback: see below".to_owned() } else { layer.reason.clone() },
+                if layer.fallback.is_some() {
+                    "fallback: see below".to_owned()
+                } else {
+                    layer.reason.clone()
+                },
             ]);
         }
         write_table(f, &rows)?;

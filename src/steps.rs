@@ -142,7 +142,8 @@ pub struct PlanLayer {
     pub fallback: Option<String>,
     /// The annotations that govern its steps.
     pub annotations: Annotations,
-    /// Bytes that one step holds beyond its operands and value, by the user's word.
+    /// Bytes that one step holds beyond its operands and value: its kernel's scratch, or what the user's
+    /// `memory` annotation asks for.
     pub reserve: u64,
     /// Steps, transfers not counted.
     pub tasks: u64,
@@ -300,7 +301,7 @@ impl Plan {
         }
     }
 
-    /// Bytes beyond its value that a step holds while it runs, because its `memory` annotation says so.
+    /// Bytes beyond its value that a step holds while it runs, for its kernel or because an annotation says so.
     pub fn scratch(&self, step: &Step) -> u64 {
         if step.kernel == Step::NO_KERNEL { 0 } else { self.layers[step.layer as usize].reserve }
     }

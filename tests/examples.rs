@@ -10,10 +10,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use outcrop::pipeline::Pipeline;
-use outcrop::pipeline::npy::NpyFile;
 use outcrop::exec::Control;
 use outcrop::machine::Machine;
+use outcrop::pipeline::Pipeline;
+use outcrop::pipeline::npy::NpyFile;
 use outcrop::session::Session;
 use outcrop::settings::Config;
 use outcrop::units::Bytes;
@@ -100,7 +100,7 @@ fn sampled(path: &Path, steps: &[usize]) -> Vec<f64> {
         shape.iter().zip(steps).rev().all(|(extent, step)| {
             let index = rest % extent;
             rest /= extent;
-            index % step == 0
+            index.is_multiple_of(*step)
         })
     };
     (0..values.len()).filter(is_sample).map(|at| values[at]).collect()
@@ -111,9 +111,13 @@ fn values(path: &Path) -> (Vec<usize>, Vec<f64>) {
     let file = NpyFile::open(path).unwrap();
     let data = file.data();
     let values = match file.dtype {
-        DType::F32 => data.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()).into()).collect(),
+        DType::F32 => {
+            data.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()).into()).collect()
+        }
         DType::F64 => data.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap())).collect(),
-        DType::I64 => data.chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap()) as f64).collect(),
+        DType::I64 => {
+            data.chunks_exact(8).map(|b| i64::from_le_bytes(b.try_into().unwrap()) as f64).collect()
+        }
         other => panic!("{} holds {other}", path.display()),
     };
     (file.shape.to_vec(), values)
@@ -122,6 +126,7 @@ fn values(path: &Path) -> (Vec<usize>, Vec<f64>) {
 fn compare(got: &[f64], want: &[f64], floor: f64) {
     assert_eq!(got.len(), want.len());
     let worst = got.iter().zip(want).map(|(got, want)| (got - want).abs() / want.abs().max(floor));
-    let worst = worst.fold(0.0, |worst: f64, error| if error > worst || error.is_nan() { error } else { worst });
+    let worst =
+        worst.fold(0.0, |worst: f64, error| if error > worst || error.is_nan() { error } else { worst });
     assert!(worst <= 1e-5, "off by {worst:e}");
 }

@@ -195,7 +195,12 @@ fn streams_keep_few_blocks_alive() {
     let (first, second) = (stored(&y), stored(&(&y * 2.0).astype(DType::U8)));
     let plan = planned(&[&first, &second], "cpu-only").unwrap();
     let block = 10 * 1000 * 4;
-    assert!(plan.memories[0].peak.0 <= 2 * block, "peak {} of blocks of {}", plan.memories[0].peak, Bytes(block));
+    assert!(
+        plan.memories[0].peak.0 <= 2 * block,
+        "peak {} of blocks of {}",
+        plan.memories[0].peak,
+        Bytes(block)
+    );
 }
 
 #[test]
@@ -225,7 +230,8 @@ fn case_b09_priority_comes_before_depth() {
         (&x * 3.0).sum(&Over::all()).named("urgent")
     });
     let plan = planned(&[&slow, &urgent], "cpu-only").unwrap();
-    let last_urgent = plan.steps.iter().rposition(|s| plan.layers[s.layer as usize].name == "urgent").unwrap();
+    let last_urgent =
+        plan.steps.iter().rposition(|s| plan.layers[s.layer as usize].name == "urgent").unwrap();
     let first_slow = plan.steps.iter().position(|s| plan.layers[s.layer as usize].name == "slow").unwrap();
     assert!(last_urgent < first_slow, "{plan}");
 }

@@ -34,8 +34,8 @@ pub(super) fn plan(arguments: &PlanArguments) -> Result<String, Failure> {
 }
 
 fn machine(path: &PathBuf) -> Result<Machine, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| Failure::Read { path: path.clone(), source })?;
+    let text =
+        std::fs::read_to_string(path).map_err(|source| Failure::Read { path: path.clone(), source })?;
     let is_json = text.trim_start().starts_with('{');
     let machine = if is_json { Machine::from_json(&text) } else { Machine::from_toml(&text) };
     Ok(machine.map_err(Error::Machine)?)

@@ -14,7 +14,8 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn of(plan: &Plan) -> Self {
-        let mut layers: Vec<(String, u64)> = plan.layers.iter().map(|layer| (layer.name.clone(), 0)).collect();
+        let mut layers: Vec<(String, u64)> =
+            plan.layers.iter().map(|layer| (layer.name.clone(), 0)).collect();
         for step in &plan.steps {
             layers[step.layer as usize].1 += 1;
         }

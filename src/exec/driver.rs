@@ -43,11 +43,14 @@ impl Devices {
     }
 }
 
+/// Told the number of finished steps of each layer of the plan.
+type Watch = Box<dyn Fn(&[u64]) + Send>;
+
 /// How the outside takes part in a run: it may cancel it and watch it.
 #[derive(Default)]
 pub struct Control {
     cancelled: AtomicBool,
-    watch: Mutex<Option<Box<dyn Fn(&[u64]) + Send>>>,
+    watch: Mutex<Option<Watch>>,
 }
 
 impl Control {
@@ -280,7 +283,7 @@ impl Pool<'_> {
             region: self.plan.region(id).to_string(),
             device: self.plan.device_names[usize::from(device.0)].clone(),
             attempts: core.reactor.failures(id) + 1,
-            source,
+            source: Box::new(source),
         }
     }
 

@@ -12,7 +12,7 @@ pub enum ExecError {
         /// The layer.
         layer: String,
         /// What the device said.
-        source: DeviceError,
+        source: Box<DeviceError>,
     },
     /// The plan names a device that isn't open. Nothing has run.
     #[error("layer '{layer}' is planned for '{device}', which isn't open here")]
@@ -28,7 +28,7 @@ pub enum ExecError {
         /// The layer.
         layer: String,
         /// What the device said.
-        source: DeviceError,
+        source: Box<DeviceError>,
     },
     /// A step failed, on its last attempt.
     #[error(
@@ -45,7 +45,7 @@ pub enum ExecError {
         /// How often it was tried.
         attempts: u32,
         /// What went wrong the last time.
-        source: StepError,
+        source: Box<StepError>,
     },
     /// Somebody asked it to stop.
     #[error("cancelled; no output was written")]

@@ -40,7 +40,7 @@ impl<'a> Work<'a> {
             device
                 .compiler()
                 .compile(&kernel.kernel)
-                .map_err(|source| ExecError::Compile { layer: layer(), source })
+                .map_err(|source| ExecError::Compile { layer: layer(), source: Box::new(source) })
         };
         let programs = plan.kernels.iter().map(compile).collect::<Result<_, _>>()?;
         let result = |output: &crate::steps::PlanOutput| {
@@ -52,7 +52,7 @@ impl<'a> Work<'a> {
             let buffer = host
                 .memory()
                 .allocate(layout.bytes())
-                .map_err(|source| ExecError::Result { layer, source })?;
+                .map_err(|source| ExecError::Result { layer, source: Box::new(source) })?;
             Ok(Block { buffer, layout })
         };
         let results = plan.outputs.iter().map(result).collect::<Result<_, _>>()?;

@@ -42,10 +42,7 @@ pub(super) fn store(output: &Output, array: &Array, out: &Path) -> Result<Stored
         Format::Png { scale, colormap } => {
             let shape = array.shape().map_err(wrong)?;
             let [height, width] = shape[..] else {
-                let message = format!(
-                    "a picture has two axes, but '{}' has shape {shape}",
-                    output.layer
-                );
+                let message = format!("a picture has two axes, but '{}' has shape {shape}", output.layer);
                 let problem = Problem::new(message, output.path_span.clone());
                 return Err(problem.help("choose a plane in a layer, such as x[0], or write a .npy file"));
             };
@@ -66,7 +63,9 @@ fn levels(array: &Array, scale: Scale) -> Result<Array, GraphError> {
     let dtype = array.dtype()?;
     let float = array.astype(dtype.to_float());
     let levels = match scale {
-        Scale::Range(low, high) => stretched(&float, Scalar::Float(low).into(), Scalar::Float(high - low).into()),
+        Scale::Range(low, high) => {
+            stretched(&float, Scalar::Float(low).into(), Scalar::Float(high - low).into())
+        }
         Scale::Clip if dtype.kind() == Kind::Integer => array.clip(0, 255),
         Scale::Clip => stretched(&float, Scalar::Float(0.0).into(), Scalar::Float(1.0).into()),
         Scale::Auto if dtype == DType::Bool => return self::levels(array, Scale::Clip),

@@ -81,9 +81,8 @@ impl Source for NpySource {
     }
 
     fn read(&self, region: &Region, into: &Block) -> Result<(), TransferError> {
-        let fits = into.layout.is_contiguous()
-            && *into.shape() == region.shape
-            && into.dtype() == self.file.dtype;
+        let fits =
+            into.layout.is_contiguous() && *into.shape() == region.shape && into.dtype() == self.file.dtype;
         let Some(target) = into.host_pointer().filter(|_| fits) else {
             return Err(self.failed("is read into a block of another form"));
         };
@@ -177,7 +176,10 @@ mod tests {
     fn every_order_gives_the_same_values() {
         let folder = tempfile::tempdir().unwrap();
         let bytes = |values: [i32; 6], big: bool| -> Vec<u8> {
-            values.iter().flat_map(|value| if big { value.to_be_bytes() } else { value.to_le_bytes() }).collect()
+            values
+                .iter()
+                .flat_map(|value| if big { value.to_be_bytes() } else { value.to_le_bytes() })
+                .collect()
         };
         let (c, fortran) = ([0, 1, 2, 10, 11, 12], [0, 10, 1, 11, 2, 12]);
         let cases = [

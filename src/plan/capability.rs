@@ -4,7 +4,9 @@ use crate::graph::layer::Layer;
 use crate::graph::op::Op;
 use crate::kernel::capability::{wgpu_lack, wgpu_reduction_lack};
 use crate::kernel::state::StateClass;
+use crate::kernel::{Kernel, render};
 use crate::machine::{Backend, DeviceInfo};
+use crate::shape::Region;
 
 /// What the device lacks to run this layer, or `None` when it can.
 pub fn lack(device: &DeviceInfo, layer: &Layer) -> Option<String> {
@@ -27,6 +29,14 @@ pub fn state_class(backend: Backend) -> StateClass {
     match backend {
         Backend::Host | Backend::Sim | Backend::Cuda => StateClass::Double,
         Backend::Wgpu => StateClass::PairOfSingles,
+    }
+}
+
+/// Bytes that a launch on a block of this size takes beside its value.
+pub fn scratch_bytes(backend: Backend, kernel: &Kernel, region: &Region) -> u64 {
+    match backend {
+        Backend::Wgpu => render::scratch_bytes(kernel, region) as u64,
+        Backend::Host | Backend::Sim | Backend::Cuda => 0,
     }
 }
 

@@ -1,6 +1,6 @@
 //! From groups of layers to tasks over blocks, of those blocks only that some output needs.
 
-use crate::graph::chunking::Chunking;
+use crate::graph::chunking::{AxisChunks, Chunking};
 use crate::graph::expr::Expr;
 use crate::graph::expr::NodeOp;
 use crate::graph::expr_ops::EdgeMode;
@@ -10,10 +10,11 @@ use crate::graph::rule::{combine_levels, leaves, map_reads, reads};
 use crate::ids::LayerId;
 use crate::kernel::{ArraySpec, Kernel, MapKernel, StateSpec, state_shape};
 use crate::machine::{DeviceId, Machine};
-use crate::plan::capability::{reads_neighbours_in_place, state_class};
+use crate::plan::capability::{reads_neighbours_in_place, scratch_bytes, state_class};
 use crate::plan::error::PlanError;
 use crate::plan::fuse::{Group, Groups};
 use crate::plan::place::Placement;
+use crate::shape::Region;
 use crate::steps::{PlanInput, PlanKernel, Step, StepKind, gathered_blocks};
 
 /// Tasks in topological order, with the values that they read.
@@ -29,6 +30,8 @@ pub struct TaskGraph {
     pub orderings: Vec<(u32, u32)>,
     /// Kernels that the tasks launch.
     pub kernels: Vec<PlanKernel>,
+    /// For each group, bytes that a launch of its kernels takes beside its value.
+    pub scratch: Vec<u64>,
 }
 
 impl TaskGraph {
@@ -129,6 +132,7 @@ impl Lowering<'_> {
         let inputs = plan_inputs(self.graph, self.groups, group);
         let root = self.graph.layer(group.root());
         let kernels = self.kernels(index, group, &inputs, device);
+        self.out.scratch.push(self.scratch(group, &kernels, device));
         let draft = Draft { index, group, inputs: &inputs, device, kernels };
         let mut made = vec![NONE; needed.len()];
         let mut previous = None;
@@ -138,10 +142,10 @@ impl Lowering<'_> {
                 Op::Copy(_) => self.gather(&draft, StepKind::Gather, block),
                 Op::Reduce(reduce) => self.reduce(&draft, reduce, block),
             };
-            if let (Op::Store(sink), Some(previous)) = (&group.op, previous) {
-                if sink.ordered() {
-                    self.out.orderings.push((previous, task));
-                }
+            if let (Op::Store(sink), Some(previous)) = (&group.op, previous)
+                && sink.ordered()
+            {
+                self.out.orderings.push((previous, task));
             }
             previous = Some(task);
             made[block] = task;
@@ -271,6 +275,16 @@ impl Lowering<'_> {
             }
         }
         kernels
+    }
+
+    /// What the device's folds take beside their states, for the largest block.
+    fn scratch(&self, group: &Group, kernels: &GroupKernels, device: DeviceId) -> u64 {
+        let (Op::Reduce(reduce), Some(kernel)) = (&group.op, self.out.kernels.get(kernels.main as usize))
+        else {
+            return 0;
+        };
+        let largest = Region::whole(&reduce.domain.axes().iter().map(AxisChunks::longest).collect());
+        scratch_bytes(self.machine.device(device).backend, &kernel.kernel, &largest)
     }
 
     fn value(&self, draft: &Draft<'_>, input: u16, block: usize) -> u32 {

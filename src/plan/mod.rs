@@ -48,7 +48,10 @@ pub fn plan(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Resul
     let tasks = lower::lower(graph, &groups, &placement, machine)?;
     let kept = transfer::kept(graph, &groups);
     let tasks = transfer::transfer(tasks, graph, &groups, machine, &kept);
-    let layers = layers(graph, &groups, &placement, &resolved, machine, settings);
+    let mut layers = layers(graph, &groups, &placement, &resolved, machine, settings);
+    for (layer, scratch) in layers.iter_mut().zip(&tasks.scratch) {
+        layer.reserve = layer.reserve.max(*scratch);
+    }
     let priority: Vec<f64> = tasks
         .tasks
         .iter()

@@ -152,10 +152,11 @@ impl Walk<'_> {
     fn push_last_reader(&mut self, value: u32) {
         let links = self.links;
         let left = links.readers.of(value).iter().find(|&&reader| !self.done[reader as usize]);
-        if let Some(&reader) = left.filter(|&&reader| self.waiting[reader as usize] == 0) {
-            if self.releases(reader) {
-                self.eager.push(reader);
-            }
+        if let Some(&reader) = left
+            && self.waiting[reader as usize] == 0
+            && self.releases(reader)
+        {
+            self.eager.push(reader);
         }
     }
 

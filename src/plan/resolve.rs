@@ -185,25 +185,38 @@ impl Ask<'_> {
             _ if class == PlacementClass::Host => obstacles.push(Obstacle::NotHost),
             _ => {}
         }
-        if let Some(patterns) = annotations.workers().filter(|_| !annotations.allow_other_workers()) {
-            if !self.machine.matching(patterns).contains(&id) {
-                obstacles.push(Obstacle::Workers);
-            }
+        if let Some(patterns) = annotations.workers()
+            && !annotations.allow_other_workers()
+            && !self.machine.matching(patterns).contains(&id)
+        {
+            obstacles.push(Obstacle::Workers);
         }
-        if let (Some(need), Some(have)) = (annotations.memory(), self.capacity(id)) {
-            if need > have {
-                obstacles.push(Obstacle::Memory { have });
-            }
+        if let (Some(need), Some(have)) = (annotations.memory(), self.capacity(id))
+            && need > have
+        {
+            obstacles.push(Obstacle::Memory { have });
         }
-        if let Some(GpuShare::Whole(count)) = annotations.gpu() {
-            if count > 1 && device.kind != DeviceKind::Host {
-                obstacles.push(Obstacle::Whole);
-            }
+        if let Some(GpuShare::Whole(count)) = annotations.gpu()
+            && count > 1
+            && device.kind != DeviceKind::Host
+        {
+            obstacles.push(Obstacle::Whole);
+        }
+        let block = self.largest_block();
+        if let Some(limit) = device.limits.binding_bytes_max.map(Bytes).filter(|limit| block > *limit) {
+            obstacles.push(Obstacle::Block { block, limit });
         }
         if let Some(lack) = capability::lack(device, self.layer) {
             obstacles.push(Obstacle::Lack(lack));
         }
         obstacles
+    }
+
+    /// Bytes of the largest block that the layer reads or makes.
+    fn largest_block(&self) -> Bytes {
+        let bytes = |layer: &Layer| (layer.chunks().largest_block() * layer.dtype().size()) as u64;
+        let read = self.layer.inputs().iter().map(|input| bytes(input)).max();
+        Bytes(bytes(self.layer).max(read.unwrap_or(0)))
     }
 
     fn capacity(&self, id: DeviceId) -> Option<Bytes> {
@@ -258,6 +271,7 @@ impl Ask<'_> {
                     fixes.push(format!("workers among {}", names.join(", ")));
                 }
                 Obstacle::Whole => fixes.push("gpu = 1".to_owned()),
+                Obstacle::Block { limit, .. } => fixes.push(format!("chunks of at most {limit}")),
                 Obstacle::Lack(lack) if lack.contains("64") => {
                     fixes.push("compute in 32 bits, with astype".to_owned())
                 }
@@ -321,6 +335,7 @@ enum Obstacle {
     Workers,
     Memory { have: Bytes },
     Whole,
+    Block { block: Bytes, limit: Bytes },
     Lack(String),
 }
 
@@ -334,6 +349,9 @@ impl std::fmt::Display for Obstacle {
             Obstacle::Workers => f.write_str("isn't among the workers asked for"),
             Obstacle::Memory { have } => write!(f, "has only {have} of memory"),
             Obstacle::Whole => f.write_str("one array layer runs on one device"),
+            Obstacle::Block { block, limit } => {
+                write!(f, "takes buffers of at most {limit}, and a block here has {block}")
+            }
             Obstacle::Lack(what) => write!(f, "lacks {what}"),
         }
     }

@@ -47,6 +47,7 @@ pub fn transfer(
     pass.out.orderings =
         tasks.orderings.iter().map(|&(a, b)| (moved[a as usize], moved[b as usize])).collect();
     pass.out.kernels = tasks.kernels;
+    pass.out.scratch = tasks.scratch;
     pass.out
 }
 

@@ -12,8 +12,11 @@ impl fmt::Display for Plan {
             let device = &self.device_names[usize::from(layer.device.0)];
             writeln!(f, "{} on {device} [{}]: {}", layer.name, layer.class, layer.reason)?;
             for source in &layer.sources {
-                let annotations =
-                    if source.annotations.is_empty() { String::new() } else { format!(" [{}]", source.annotations) };
+                let annotations = if source.annotations.is_empty() {
+                    String::new()
+                } else {
+                    format!(" [{}]", source.annotations)
+                };
                 writeln!(f, "  {} {}{annotations}", source.op, source.name)?;
             }
         }
@@ -50,7 +53,8 @@ impl Plan {
             let kept = if step.output == Step::NO_OUTPUT { "" } else { " (result)" };
             write!(f, " {}{kept}", Bytes(step.bytes))?;
         }
-        let reads: Vec<String> = self.operands(id).iter().map(|operand| format!("s{}", operand.step.0)).collect();
+        let reads: Vec<String> =
+            self.operands(id).iter().map(|operand| format!("s{}", operand.step.0)).collect();
         if !reads.is_empty() {
             write!(f, " reads {}", reads.join(" "))?;
         }

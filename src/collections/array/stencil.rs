@@ -81,7 +81,7 @@ fn convolve1d(array: &Array, weights: &[f64], axis: i64, mode: EdgeMode) -> Resu
         value: format!("{} weights", weights.len()),
         problem,
     };
-    if weights.len() % 2 == 0 {
+    if weights.len().is_multiple_of(2) {
         return Err(refused("must be odd in number, so that one is in the middle"));
     }
     if weights.iter().any(|weight| !weight.is_finite()) {

@@ -33,9 +33,15 @@ impl Compiler for HostCompiler {
     }
 }
 
+/// A compiled map.
+pub(super) struct Map {
+    code: Code,
+    kernel: MapKernel,
+}
+
 /// A compiled kernel. Threads share it: a launch keeps what it needs on its own thread.
 pub(super) enum HostProgram {
-    Map { code: Code, map: MapKernel },
+    Map(Box<Map>),
     Fold(Box<Fold>),
     Combine { reduction: Reduction, state: StateSpec },
     Finish { reduction: Reduction, state: StateSpec, isa: Isa },
@@ -50,7 +56,7 @@ impl HostProgram {
                 if code.outputs.len() != 1 {
                     return Err(format!("a map has one output, not {}", code.outputs.len()));
                 }
-                HostProgram::Map { code, map: map.clone() }
+                HostProgram::Map(Box::new(Map { code, kernel: map.clone() }))
             }
             Kernel::Fold { map, reduction, axes, state } => {
                 HostProgram::Fold(Box::new(Fold::new(map, *reduction, axes, *state, isa)?))
@@ -67,7 +73,7 @@ impl HostProgram {
 
     pub fn launch(&self, arguments: &Arguments) -> Result<(), Failure> {
         match self {
-            HostProgram::Map { code, map } => run_map(code, map, arguments),
+            HostProgram::Map(map) => run_map(&map.code, &map.kernel, arguments),
             HostProgram::Fold(fold) => fold.run(arguments),
             HostProgram::Combine { reduction, state } => combine(*reduction, *state, arguments),
             HostProgram::Finish { reduction, state, isa } => finish(*reduction, *state, arguments, *isa),
@@ -98,11 +104,12 @@ fn run_map(code: &Code, map: &MapKernel, arguments: &Arguments) -> Result<(), Fa
     let length = frame.walk().row_length();
     let stride = frame.extra_stride(0);
     let is_dense = stride == size as isize;
+    let run = if is_dense { frame.run_length() } else { TILE };
     while frame.walk().has_row() {
         let row = start.wrapping_offset(frame.extra_offset(0));
         frame.begin_row();
-        for at in (0..length).step_by(TILE) {
-            let n = TILE.min(length - at);
+        for at in (0..length).step_by(run) {
+            let n = run.min(length - at);
             let to = row.wrapping_offset(at as isize * stride);
             if is_dense {
                 frame.tile(at, n, &[to]);

@@ -127,9 +127,7 @@ impl Compiler for SimDevice {
 impl Queue for SimDevice {
     fn launch(&self, program: &Program, arguments: &Arguments) -> Result<(), DeviceError> {
         self.admit("launch")?;
-        let operand = |operand: &Operand| {
-            Ok(Operand { block: self.own(&operand.block)?, ..operand.clone() })
-        };
+        let operand = |operand: &Operand| Ok(Operand { block: self.own(&operand.block)?, ..operand.clone() });
         let own = Arguments {
             operands: arguments.operands.iter().map(operand).collect::<Result<_, DeviceError>>()?,
             output: self.own(&arguments.output)?,

@@ -101,7 +101,8 @@ impl WgpuDevice {
             operation: "opening it".to_owned(),
             message,
         };
-        let adapter = adapters::of_device(info).ok_or_else(|| failed("no adapter shows it any more".to_owned()))?;
+        let adapter =
+            adapters::of_device(info).ok_or_else(|| failed("no adapter shows it any more".to_owned()))?;
         let capacity = capacity.map_or(usize::MAX, |bytes| bytes.0 as usize);
         WgpuDevice::open(&info.name, &adapter, capacity).map_err(|error| failed(error.to_string()))
     }

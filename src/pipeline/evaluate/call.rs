@@ -46,7 +46,8 @@ impl Call {
         for (keyword, argument) in named {
             let name = keyword.name.as_str();
             let Some(at) = parameters.iter().position(|parameter| parameter.name == name) else {
-                let problem = refused(format!("{} has no argument '{name}'", function.name), &keyword.name_span);
+                let problem =
+                    refused(format!("{} has no argument '{name}'", function.name), &keyword.name_span);
                 let names = parameters.iter().map(|parameter| parameter.name);
                 return Err(match closest(name, names) {
                     Some(best) => problem.label(format!("did you mean '{best}'?")),
@@ -101,7 +102,8 @@ impl Call {
     }
 
     fn refuse<T>(&self, at: usize, expected: &str) -> Outcome<T> {
-        let (value, span) = self.slots[at].as_ref().map_or((&Value::None, &self.span), |(value, span)| (value, span));
+        let (value, span) =
+            self.slots[at].as_ref().map_or((&Value::None, &self.span), |(value, span)| (value, span));
         Err(wrong(&self.what(at), expected, value, span))
     }
 
@@ -181,7 +183,9 @@ impl Call {
     pub(super) fn choice<T: Copy>(&self, at: usize, choices: &[(&'static str, T)]) -> Outcome<Option<T>> {
         let Some(value) = self.given(at) else { return Ok(None) };
         let names: Vec<String> = choices.iter().map(|(name, _)| format!("{name:?}")).collect();
-        let Value::Text(text) = value else { return self.refuse(at, &format!("one of {}", names.join(", "))) };
+        let Value::Text(text) = value else {
+            return self.refuse(at, &format!("one of {}", names.join(", ")));
+        };
         match choices.iter().find(|(name, _)| name == text) {
             Some((_, choice)) => Ok(Some(*choice)),
             None => {
@@ -214,7 +218,9 @@ impl Call {
         };
         let numbers = match self.given(at) {
             None => return Ok(None),
-            Some(Value::List(items)) => items.iter().map(|(value, _)| number(value)).collect::<Option<Vec<_>>>(),
+            Some(Value::List(items)) => {
+                items.iter().map(|(value, _)| number(value)).collect::<Option<Vec<_>>>()
+            }
             Some(value) => number(value).map(|number| vec![number]),
         };
         match numbers {
@@ -231,7 +237,9 @@ impl Call {
         };
         let integers = match self.given(at) {
             None => return Ok(None),
-            Some(Value::List(items)) => items.iter().map(|(value, _)| integer(value)).collect::<Option<Vec<_>>>(),
+            Some(Value::List(items)) => {
+                items.iter().map(|(value, _)| integer(value)).collect::<Option<Vec<_>>>()
+            }
             Some(value) => integer(value).map(|number| vec![number]),
         };
         match integers {

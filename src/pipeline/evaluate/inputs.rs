@@ -22,14 +22,14 @@ pub(super) fn array(input: &Input, folder: &Path) -> Outcome<Array> {
         Source::Npy { path, cast } => {
             // A path of the command line is relative to the current folder.
             let file = if path.span.is_some() { folder.join(&path.value) } else { path.value.clone().into() };
-            let file = NpyFile::open(&file).map_err(|error| {
-                Problem::new(format!("input '{name}': {error}"), path.span.clone())
-            })?;
+            let file = NpyFile::open(&file)
+                .map_err(|error| Problem::new(format!("input '{name}': {error}"), path.span.clone()))?;
             if let Chunks::PerAxis(axes) = &input.chunks.value
                 && axes.len() != file.shape.len()
             {
                 let (given, shape) = (axes.len(), &file.shape);
-                let message = format!("{given} chunk extents for {} axes: '{name}' has shape {shape}", shape.len());
+                let message =
+                    format!("{given} chunk extents for {} axes: '{name}' has shape {shape}", shape.len());
                 return Err(Problem::new(message, input.chunks.span.clone()));
             }
             let label = format!("read {}", path.value);

@@ -37,7 +37,9 @@ impl Evaluated {
     pub fn array(&self, layer: &str) -> Option<Array> {
         match self.0.get(layer)? {
             Value::Array(array) => Some(array.clone()),
-            Value::Scalar(scalar) => Some(Array::full(Shape::default(), *scalar, scalar.dtype()).named(layer)),
+            Value::Scalar(scalar) => {
+                Some(Array::full(Shape::default(), *scalar, scalar.dtype()).named(layer))
+            }
             _ => None,
         }
     }

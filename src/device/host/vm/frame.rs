@@ -30,6 +30,9 @@ pub(in crate::device::host) struct Frame<'a> {
     _scratch: Scratch,
 }
 
+/// Elements in a run of one step; those that look at their operands twice still find them in the cache.
+const LONG_RUN: usize = 16 * TILE;
+
 struct BoundInput {
     /// The region's first element.
     start: *const u8,
@@ -76,7 +79,8 @@ impl<'a> Frame<'a> {
         // Rows of one element would merge across the last axis, along which cells hold still and positions
         // run by ones.
         let keeps_last = code.has_position || code.inputs.iter().any(|place| place.cell.is_some());
-        let merge = !code.is_pinned && !(keeps_last && region.shape.last() == Some(&1));
+        let has_thin_rows = region.shape.last() == Some(&1);
+        let merge = !(code.is_pinned || keeps_last && has_thin_rows);
         let walk = Walk::new(&region.shape, streams, merge);
         let mut frame = Frame {
             code,
@@ -136,6 +140,14 @@ impl<'a> Frame<'a> {
         &self.walk
     }
 
+    /// The most elements that one call of [`Frame::tile`] takes when outputs are written where they belong: a
+    /// single step that needs no tile of its own may take long runs, since nothing waits in the L1 cache.
+    pub fn run_length(&self) -> usize {
+        let is_plain = matches!(self.code.steps[..], [Step::Tile { .. }]) && self.code.tiles == 0;
+        let is_direct = self.inputs.iter().all(|input| input.gathered.is_none());
+        if is_plain && is_direct { LONG_RUN } else { TILE }
+    }
+
     /// A tile for output `i`, for callers whose output isn't laid out along the row.
     pub fn output_tile(&self, i: usize) -> *mut u8 {
         self.pointers[self.code.output_place(i)]
@@ -173,7 +185,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Computes elements `at .. at + n` of the current row, `n` of `1..=TILE`, and writes each output to the
+    /// Computes elements `at .. at + n` of the current row, `n` of `1..=TILE` (see [`Frame::run_length`]), and writes each output to the
     /// address given for it. The addresses have room for `n` elements that nothing else overlaps.
     pub fn tile(&mut self, at: usize, n: usize, outputs: &[*mut u8]) {
         for (k, input) in self.inputs.iter().enumerate() {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::idioms::{self, Idiom};
 use super::pairs::{self, Pair};
 use super::tiles::{Sides, TileFn};
 use super::{Code, InputPlace, Place, Step, convert, floats, integers};
@@ -24,6 +25,12 @@ pub(in crate::device::host) fn lower(map: &MapKernel, isa: Isa) -> Result<Code, 
     lowering.finish()
 }
 
+/// A superinstruction.
+enum Fused {
+    Pair(Pair),
+    Idiom(Idiom),
+}
+
 struct Lowering<'a> {
     expr: &'a Expr,
     isa: Isa,
@@ -33,9 +40,9 @@ struct Lowering<'a> {
     uniform: Vec<bool>,
     /// Steps still to come that read a node.
     uses: Vec<usize>,
-    /// Pairs, by their second operation.
-    pairs: HashMap<NodeId, Pair>,
-    /// First operations of pairs.
+    /// Superinstructions, by the node that they end in.
+    fused: HashMap<NodeId, Fused>,
+    /// Nodes that superinstructions compute on the way.
     absorbed: Vec<bool>,
     place: Vec<Option<Place>>,
     free: Vec<Place>,
@@ -76,29 +83,36 @@ impl<'a> Lowering<'a> {
             order,
             uniform,
             uses,
-            pairs: HashMap::new(),
+            fused: HashMap::new(),
             absorbed: vec![false; nodes],
             place: vec![None; nodes],
             free: Vec::new(),
             first_tile: 0,
             code,
         };
-        lowering.find_pairs();
+        lowering.fuse();
         lowering
     }
 
     /// Users first, so that a chain splits evenly from its end.
-    fn find_pairs(&mut self) {
+    fn fuse(&mut self) {
         for &id in self.order.iter().rev() {
-            if self.absorbed[id.0 as usize] {
+            if self.absorbed[id.0 as usize] || self.uniform[id.0 as usize] {
                 continue;
             }
-            let may_absorb = |inner: NodeId| self.uses[inner.0 as usize] == 1;
-            let found = pairs::find(self.expr, id, may_absorb, |id| self.uniform[id.0 as usize]);
-            if let Some((pair, inner)) = found {
-                self.pairs.insert(id, pair);
-                self.absorbed[inner.0 as usize] = true;
-            }
+            let is_scalar = |id: NodeId| self.uniform[id.0 as usize];
+            let may_absorb = |inner: NodeId| self.uses[inner.0 as usize] == 1 && !is_scalar(inner);
+            let idiom = idioms::find(self.expr, id, may_absorb)
+                .filter(|idiom| !idiom.operands.iter().any(|&operand| is_scalar(operand)));
+            let (fused, absorbed) = match idiom {
+                Some(idiom) => (Fused::Idiom(idiom.clone()), idiom.absorbed),
+                None => match pairs::find(self.expr, id, may_absorb, is_scalar) {
+                    Some((pair, inner)) => (Fused::Pair(pair), smallvec![inner]),
+                    None => continue,
+                },
+            };
+            absorbed.iter().for_each(|inner| self.absorbed[inner.0 as usize] = true);
+            self.fused.insert(id, fused);
         }
     }
 
@@ -161,16 +175,26 @@ impl<'a> Lowering<'a> {
             None => self.new_tile()?,
         };
         self.place[id.0 as usize] = Some(to);
-        let (step, read) = self.step(id, to)?;
+        let step = self.step(id, to)?;
         if self.uniform[id.0 as usize] {
             self.code.row_steps.push(step);
         } else {
             self.code.steps.push(step);
         }
-        for operand in read {
-            self.release(operand);
-        }
+        self.release_operands(id);
         Ok(())
+    }
+
+    /// Counts a node's uses of others, and those of the nodes that it absorbed.
+    fn release_operands(&mut self, id: NodeId) {
+        let mut left = operands(&self.expr.node(id).op);
+        while let Some(operand) = left.pop() {
+            if self.absorbed[operand.0 as usize] {
+                left.extend(operands(&self.expr.node(operand).op));
+            } else {
+                self.release(operand);
+            }
+        }
     }
 
     fn new_tile(&mut self) -> Result<Place, String> {
@@ -192,14 +216,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The step that computes a node, and the nodes that it reads.
-    fn step(&mut self, id: NodeId, to: Place) -> Result<(Step, SmallVec<[NodeId; 3]>), String> {
+    /// The step that computes a node.
+    fn step(&mut self, id: NodeId, to: Place) -> Result<Step, String> {
         let node = self.expr.node(id);
-        let none = SmallVec::new();
         match &node.op {
             NodeOp::Index(axis) => {
                 self.code.is_pinned = true;
-                return Ok((Step::Index { to, axis: *axis }, none));
+                return Ok(Step::Index { to, axis: *axis });
             }
             NodeOp::Random { seed, distribution } => {
                 self.code.has_position = true;
@@ -208,21 +231,22 @@ impl<'a> Lowering<'a> {
                     DType::F64 => random_fn::<f64>(self.isa, *distribution),
                     other => return Err(format!("random numbers are f32 or f64, not {other}")),
                 };
-                return Ok((Step::Random { run, to, seed: *seed }, none));
+                return Ok(Step::Random { run, to, seed: *seed });
             }
             NodeOp::Stencil(input, stencil) => {
                 self.code.is_pinned = true;
                 let at = place(self.code.stencils.len())?;
                 self.code.stencils.push(StencilCode::new(*input, stencil, node.dtype, self.isa)?);
-                return Ok((Step::Stencil { to, stencil: at }, none));
+                return Ok(Step::Stencil { to, stencil: at });
             }
             _ => {}
         }
-        let (run, read) = match self.pairs.get(&id) {
-            Some(pair) => {
+        let (run, read) = match self.fused.get(&id) {
+            Some(Fused::Pair(pair)) => {
                 let scalars = [self.is_scalar(pair.operands[1]), self.is_scalar(pair.operands[2])];
                 (pair.tile_fn(self.isa, scalars), SmallVec::from_slice(&pair.operands))
             }
+            Some(Fused::Idiom(idiom)) => (idiom.tile_fn(self.isa), idiom.operands.clone()),
             None => (self.tile_fn(id)?, operands(&node.op)),
         };
         let mut places = [0; 3];
@@ -231,7 +255,7 @@ impl<'a> Lowering<'a> {
         }
         // Operands that a loop doesn't look at must point somewhere, too.
         (read.len()..3).for_each(|k| places[k] = places[0]);
-        Ok((Step::Tile { run, to, operands: places }, read))
+        Ok(Step::Tile { run, to, operands: places })
     }
 
     fn is_scalar(&self, id: NodeId) -> bool {
@@ -349,4 +373,62 @@ fn postorder(expr: &Expr) -> Vec<NodeId> {
         }
     }
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::dtype::Scalar;
+    use crate::graph::expr_ops::{BinaryOp, UnaryOp};
+    use crate::kernel::ArraySpec;
+    use crate::shape::Shape;
+
+    fn code(expr: Expr, inputs: usize) -> Code {
+        let shape: Shape = [100].into();
+        let spec = ArraySpec { dtype: DType::F32, shape: shape.clone() };
+        lower(&MapKernel::new(&Arc::new(expr), vec![spec; inputs], shape), Isa::Portable).unwrap()
+    }
+
+    #[test]
+    fn idioms_and_pairs_save_steps() {
+        let mut expr = Expr::default();
+        let mut push = |op| expr.push(op, DType::F32);
+        let (x, y) = (push(NodeOp::Input(0)), push(NodeOp::Input(1)));
+        let (xx, yy) =
+            (push(NodeOp::Binary(BinaryOp::Multiply, x, x)), push(NodeOp::Binary(BinaryOp::Multiply, y, y)));
+        let sum = push(NodeOp::Binary(BinaryOp::Add, xx, yy));
+        let root = push(NodeOp::Unary(UnaryOp::Sqrt, sum));
+        let minus = push(NodeOp::Unary(UnaryOp::Negative, x));
+        let exp = push(NodeOp::Unary(UnaryOp::Exp, minus));
+        let result = push(NodeOp::Binary(BinaryOp::Multiply, root, exp));
+        expr.output(result);
+        let code = code(expr, 2);
+        assert_eq!((code.steps.len(), code.tiles, code.constants.len()), (2, 1, 0));
+    }
+
+    #[test]
+    fn long_chains_need_few_tiles() {
+        let mut expr = Expr::default();
+        let mut value = expr.push(NodeOp::Input(0), DType::F32);
+        for k in 0..1000 {
+            let number = expr.push(NodeOp::Const(Scalar::Int(k % 7)), DType::F32);
+            value = expr.push(NodeOp::Binary(BinaryOp::Add, value, number), DType::F32);
+        }
+        expr.output(value);
+        let code = code(expr, 1);
+        assert_eq!((code.steps.len(), code.tiles, code.constants.len()), (500, 2, 7));
+    }
+
+    #[test]
+    fn a_value_with_two_users_is_not_absorbed() {
+        let mut expr = Expr::default();
+        let x = expr.push(NodeOp::Input(0), DType::F32);
+        let square = expr.push(NodeOp::Binary(BinaryOp::Multiply, x, x), DType::F32);
+        let sum = expr.push(NodeOp::Binary(BinaryOp::Add, square, x), DType::F32);
+        let result = expr.push(NodeOp::Binary(BinaryOp::Divide, sum, square), DType::F32);
+        expr.output(result);
+        assert_eq!(code(expr, 1).steps.len(), 3);
+    }
 }

@@ -8,6 +8,7 @@
 pub(super) mod convert;
 mod floats;
 pub(super) mod frame;
+mod idioms;
 mod integers;
 mod lower;
 mod pairs;

@@ -133,7 +133,12 @@ pub(super) const TABLE: &[Function] = &[
         summary: "whether exactly one is non-zero",
         build: Build::With(|call| logical(call, BinaryOp::Xor)),
     },
-    of_x("logical_not", &[], |call| call.apply(BinaryOp::Equal, call.operand(0)?, false), "whether x is zero"),
+    of_x(
+        "logical_not",
+        &[],
+        |call| call.apply(BinaryOp::Equal, call.operand(0)?, false),
+        "whether x is zero",
+    ),
 ];
 
 impl Call {

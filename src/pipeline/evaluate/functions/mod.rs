@@ -91,7 +91,8 @@ pub(super) fn find(name: &str, span: &Span) -> Outcome<&'static Function> {
     if NOT_YET.contains(&name) {
         return Err(not_yet(name, span));
     }
-    let names = all().flat_map(|function| std::iter::once(function.name).chain(function.aliases.iter().copied()));
+    let names =
+        all().flat_map(|function| std::iter::once(function.name).chain(function.aliases.iter().copied()));
     let problem = Problem::new(format!("there is no function '{name}'"), span.clone());
     Err(match closest(name, names) {
         Some(best) => problem.label(format!("did you mean '{best}'?")),
@@ -101,10 +102,40 @@ pub(super) fn find(name: &str, span: &Span) -> Outcome<&'static Function> {
 
 /// What NumPy has and this language is meant to have.
 const NOT_YET: [&str; 34] = [
-    "matmul", "dot", "einsum", "tensordot", "outer", "transpose", "swapaxes", "moveaxis", "reshape", "ravel",
-    "flatten", "squeeze", "expand_dims", "concatenate", "stack", "vstack", "hstack", "pad", "roll", "flip",
-    "tile", "repeat", "take", "sort", "argsort", "argmin", "argmax", "median", "percentile", "quantile", "cumsum",
-    "cumprod", "diff", "prod",
+    "matmul",
+    "dot",
+    "einsum",
+    "tensordot",
+    "outer",
+    "transpose",
+    "swapaxes",
+    "moveaxis",
+    "reshape",
+    "ravel",
+    "flatten",
+    "squeeze",
+    "expand_dims",
+    "concatenate",
+    "stack",
+    "vstack",
+    "hstack",
+    "pad",
+    "roll",
+    "flip",
+    "tile",
+    "repeat",
+    "take",
+    "sort",
+    "argsort",
+    "argmin",
+    "argmax",
+    "median",
+    "percentile",
+    "quantile",
+    "cumsum",
+    "cumprod",
+    "diff",
+    "prod",
 ];
 
 pub(super) fn not_yet(name: &str, span: &Span) -> Problem {

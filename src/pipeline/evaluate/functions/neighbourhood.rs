@@ -42,12 +42,7 @@ pub(super) const TABLE: &[Function] = &[
     Function {
         name: "gaussian_filter",
         aliases: &["ndimage.gaussian_filter"],
-        parameters: &[
-            needed("x"),
-            needed("sigma"),
-            optional("mode", "\"reflect\""),
-            optional("cval", "0.0"),
-        ],
+        parameters: &[needed("x"), needed("sigma"), optional("mode", "\"reflect\""), optional("cval", "0.0")],
         summary: "Gaussian smoothing along all axes; sigma is a number, or one an axis (0 leaves it alone)",
         build: Build::With(gaussian_filter),
     },

@@ -80,7 +80,9 @@ fn histogram(call: &Call) -> Outcome<Value> {
     let range = match call.numbers(2)?.as_deref() {
         None => None,
         Some([low, high]) => Some((*low, *high)),
-        Some(_) => return Err(call.problem(2, "'range' of histogram must be two numbers, the lower one first")),
+        Some(_) => {
+            return Err(call.problem(2, "'range' of histogram must be two numbers, the lower one first"));
+        }
     };
     call.built(x.histogram(bins, range, call.mask(3)?))
 }
