@@ -238,17 +238,11 @@ impl fmt::Display for Report {
         self.write_fallbacks(f)?;
         self.write_transfers(f)?;
         self.write_memory(f)?;
-        match self.run_s {
-            Some(run_s) => writeln!(
-                f,
-                "time: planned in {}, ran in {} (predicted {})",
-                format_seconds(self.plan_s),
-                format_seconds(run_s),
-                format_seconds(self.predicted_s)
-            )
-            .and_then(|()| self.outputs.iter().try_for_each(|output| writeln!(f, "wrote {output}"))),
-            None => writeln!(f, "predicted: {}", format_seconds(self.predicted_s)),
-        }
+        let predicted = format_seconds(self.predicted_s);
+        let Some(run_s) = self.run_s else { return writeln!(f, "time: predicted {predicted}") };
+        let (plan_s, run_s) = (format_seconds(self.plan_s), format_seconds(run_s));
+        writeln!(f, "time: planned in {plan_s}, ran in {run_s} (predicted {predicted})")?;
+        self.outputs.iter().try_for_each(|output| writeln!(f, "wrote {output}"))
     }
 }
 

@@ -95,13 +95,24 @@ fn layers(
             device,
             class: resolution.class.name(),
             reason: placement.reason(id).to_owned(),
-            fallback: resolution.fallback.clone(),
+            fallback: fallbacks(group, resolved),
             annotations: group.annotations.clone(),
             tasks: 0,
             predicted_s: Work::of(graph, group).seconds(machine, device, settings.threads),
         }
     };
     groups.iter().map(describe).collect()
+}
+
+/// What every layer of a group fell back from: none is silent because it was fused.
+fn fallbacks(group: &Group, resolved: &Resolved) -> Option<String> {
+    let mut reasons: Vec<&str> = Vec::new();
+    for &layer in &group.layers {
+        if let Some(reason) = resolved.of(layer).fallback.as_deref().filter(|reason| !reasons.contains(reason)) {
+            reasons.push(reason);
+        }
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// What a `memory` annotation asks for beyond the operands and value that are counted anyway.

@@ -1,0 +1,72 @@
+//! The plans of the examples on the committed machines, and requirements that no machine meets.
+
+use std::path::Path;
+
+use crate::{Scratch, command, ran};
+
+fn plan(example: &str, machine: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (example, machine) = (format!("examples/{example}.toml"), format!("examples/machines/{machine}.toml"));
+    let ran = ran(&mut command(root, &["plan", &example, "--machine", &machine]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.stdout
+}
+
+#[test]
+fn hillshade() {
+    for machine in ["cpu-only", "one-gpu", "two-unequal-gpus"] {
+        insta::assert_snapshot!(format!("hillshade_{machine}"), plan("hillshade", machine));
+    }
+}
+
+#[test]
+fn brain() {
+    for machine in ["cpu-only", "one-gpu", "two-unequal-gpus"] {
+        insta::assert_snapshot!(format!("brain_{machine}"), plan("brain", machine));
+    }
+}
+
+const IMPOSSIBLE: &str = "
+[inputs.a]
+ones = true
+shape = [30, 20]
+dtype = \"f32\"
+
+[[layer]]
+name = \"x\"
+expr = \"a + 1\"
+annotate = { device = \"gpu\" }
+
+[[layer]]
+name = \"y\"
+expr = \"x * 2\"
+annotate = { memory = \"900 TiB\" }
+
+[outputs]
+y = \"y.npy\"
+";
+
+#[test]
+fn all_requirements_that_cannot_be_met_are_told_at_once() {
+    let machine = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/machines/cpu-only.toml");
+    let scratch = Scratch::new().with("p.toml", IMPOSSIBLE);
+    let ran = scratch.outcrop(&["plan", "p.toml", "--machine", &machine.to_string_lossy()]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
+    insta::assert_snapshot!("unsatisfiable", ran.stderr);
+    let ran = scratch.outcrop(&["plan", "p.toml", "--json", "--machine", &machine.to_string_lossy()]);
+    let object: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(ran.code, 3);
+    assert_eq!(object["error"]["class"], "unsatisfiable");
+    assert_eq!(object["error"]["unsatisfied"][0]["layer"], "x");
+    assert_eq!(object["error"]["unsatisfied"].as_array().unwrap().len(), 2);
+    assert_eq!(scratch.names(), ["p.toml"]);
+}
+
+#[test]
+fn a_plan_writes_nothing() {
+    let scratch = Scratch::new().with("p.toml", IMPOSSIBLE.replace("900 TiB", "1 KiB"));
+    let ran = scratch.outcrop(&["plan", "p.toml", "--cpu-only", "--out", "elsewhere"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("--cpu-only waives device=gpu"), "{}", ran.stdout);
+    assert_eq!(scratch.names(), ["p.toml"]);
+}
