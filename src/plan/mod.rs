@@ -108,7 +108,9 @@ fn layers(
 fn fallbacks(group: &Group, resolved: &Resolved) -> Option<String> {
     let mut reasons: Vec<&str> = Vec::new();
     for &layer in &group.layers {
-        if let Some(reason) = resolved.of(layer).fallback.as_deref().filter(|reason| !reasons.contains(reason)) {
+        if let Some(reason) =
+            resolved.of(layer).fallback.as_deref().filter(|reason| !reasons.contains(reason))
+        {
             reasons.push(reason);
         }
     }

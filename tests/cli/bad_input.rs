@@ -71,7 +71,8 @@ fn files() {
         format!(
             "{INPUTS}[[layer]]\nname = \"x\"\nexpr = \"y\"\n[[layer]]\nname = \"y\"\nexpr = \"x + a\"\n[outputs]\nx = \"x.npy\"\n"
         ),
-        layer("a").replace("[outputs]", "annotate = { prority = 3, retries = -1, device = \"tpu\" }\n[outputs]"),
+        layer("a")
+            .replace("[outputs]", "annotate = { prority = 3, retries = -1, device = \"tpu\" }\n[outputs]"),
         layer("3 * pi").replace("[outputs]", "annotate = { device = \"gpu\" }\n[outputs]"),
         layer("a").replace("\"x.npy\"", "[\"x.npy\", \"./x.npy\"]"),
         layer("a").replace("x.npy", "x.jpg"),
@@ -95,7 +96,8 @@ fn all_problems_are_told_at_once() {
 
 #[test]
 fn npy_files() {
-    let pipeline = "[inputs.a]\npath = \"a.npy\"\n[[layer]]\nname = \"x\"\nexpr = \"a + 1\"\n[outputs]\nx = \"x.npy\"\n";
+    let pipeline =
+        "[inputs.a]\npath = \"a.npy\"\n[[layer]]\nname = \"x\"\nexpr = \"a + 1\"\n[outputs]\nx = \"x.npy\"\n";
     let cases = [
         npy("'<f4'", false, "(3, 4)", &[0; 40]),
         npy("'|O'", false, "(3,)", &[0; 40]),

@@ -6,7 +6,8 @@ use crate::{Scratch, command, ran};
 
 fn plan(example: &str, machine: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (example, machine) = (format!("examples/{example}.toml"), format!("examples/machines/{machine}.toml"));
+    let (example, machine) =
+        (format!("examples/{example}.toml"), format!("examples/machines/{machine}.toml"));
     let ran = ran(&mut command(root, &["plan", &example, "--machine", &machine]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     ran.stdout

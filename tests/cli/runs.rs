@@ -23,7 +23,9 @@ fn a_run_says_where_things_ran_and_writes() {
     let scratch = Scratch::new().with("p.toml", PIPELINE);
     let ran = scratch.outcrop(&["run", "p.toml", "--cpu-only", "--out", "new/folder"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    for text in ["plan: ", "transfers: none", "memory host: peak", "time: planned in", "wrote new/folder/x.npy"] {
+    for text in
+        ["plan: ", "transfers: none", "memory host: peak", "time: planned in", "wrote new/folder/x.npy"]
+    {
         assert!(ran.stdout.contains(text), "{text} in {}", ran.stdout);
     }
     assert_eq!(scratch.values("new/folder/x.npy"), (vec![2, 3], vec![1., 3., 5., 7., 9., 11.]));
@@ -39,7 +41,8 @@ fn json_has_the_documented_shape() {
     let ran = scratch.outcrop(&["run", "p.toml", "--cpu-only", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    for key in ["name", "op", "device", "backend", "class", "reason", "fallback", "tasks", "attempts", "annotations"]
+    for key in
+        ["name", "op", "device", "backend", "class", "reason", "fallback", "tasks", "attempts", "annotations"]
     {
         assert!(report["layers"][0].get(key).is_some(), "layers[].{key}");
     }
@@ -84,11 +87,18 @@ fn every_order_of_bytes_and_axes_loads() {
         npy("'>i4'", true, "(2, 3)", &big(fortran)),
     ];
     for bytes in cases {
-        let scratch = Scratch::new().with("p.toml", &pipeline).with("a.npy", bytes);
+        let scratch = Scratch::new().with("p.toml", pipeline).with("a.npy", bytes);
         let ran = scratch.outcrop(&["run", "p.toml", "--cpu-only", "--quiet"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert_eq!(scratch.values("x.npy"), (vec![2, 3], vec![0., 10., 20., 30., 40., 50.]));
     }
+}
+
+#[test]
+fn the_reference_is_the_table_of_functions() {
+    let printed = Scratch::new().outcrop(&["functions"]).stdout;
+    let kept = include_str!("../../docs/functions.md");
+    assert!(printed == kept, "docs/functions.md is out of date: outcrop functions > docs/functions.md");
 }
 
 /// Hours of work with a small result: its temporary file is there from the start.
