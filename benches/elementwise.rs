@@ -3,6 +3,9 @@
 //!
 //! Times are the best of many interleaved repetitions; `ratio` is ours to the hand loop's.
 
+#[macro_use]
+mod hand;
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -126,31 +129,6 @@ impl Ready {
     }
 }
 
-/// Defines a hand loop under the machine's best instruction set of those that the host uses.
-macro_rules! hand_loop {
-    ($(fn $name:ident($($argument:ident: $type:ty),*) $body:block)*) => {
-        $(fn $name($($argument: $type),*) {
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2,fma,avx512f,avx512dq,avx512bw,avx512vl")]
-                fn avx512($($argument: $type),*) $body
-                #[target_feature(enable = "avx2,fma")]
-                fn avx2($($argument: $type),*) $body
-                if is_x86_feature_detected!("avx512vl") && is_x86_feature_detected!("avx512dq") && is_x86_feature_detected!("avx512bw") {
-                    // SAFETY: the machine has these instructions.
-                    return unsafe { avx512($($argument),*) };
-                }
-                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                    // SAFETY: the machine has these instructions.
-                    return unsafe { avx2($($argument),*) };
-                }
-            }
-            fn portable($($argument: $type),*) $body
-            portable($($argument),*)
-        })*
-    };
-}
-
 hand_loop! {
     fn hand_axpy(x: &[f32], y: &[f32], out: &mut [f32]) {
         for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
@@ -173,36 +151,6 @@ hand_loop! {
                 v = Float::maximum(v, -c);
             }
             *out = v;
-        }
-    }
-
-    fn hand_hillshade(z: &[f32], width: usize, out: &mut [f32]) {
-        let height = z.len() / width;
-        let (sin_alt, cos_alt) = (0.70710677f32, 0.70710677f32);
-        let azimuth = 5.497787f32;
-        for row in 0..height {
-            let (up, down) = (row.saturating_sub(1), (row + 1).min(height - 1));
-            let dy = if row == 0 || row + 1 == height { 92.7f32 } else { 185.4 };
-            let line = |row: usize| &z[row * width..][..width];
-            let (above, below, here) = (line(up), line(down), line(row));
-            let out = &mut out[row * width..][..width];
-            let shade = |gx: f32, gy: f32| {
-                let slope = Float::atan(Float::hypot(gx, gy));
-                let aspect = Float::atan2(gx, gy);
-                let light = sin_alt * Float::cos(slope)
-                    + cos_alt * Float::sin(slope) * Float::cos(azimuth - aspect);
-                Float::minimum(Float::maximum(light, 0.0), 1.0)
-            };
-            let gy = |i: usize| (below[i] - above[i]) / dy;
-            out[0] = shade((here[1] - here[0]) / 74.4, gy(0));
-            let inner = &mut out[1..width - 1];
-            let n = inner.len();
-            let (left, right) = (&here[..n], &here[2..][..n]);
-            let (above, below) = (&above[1..][..n], &below[1..][..n]);
-            for i in 0..n {
-                inner[i] = shade((right[i] - left[i]) / 148.8, (below[i] - above[i]) / dy);
-            }
-            out[width - 1] = shade((here[width - 1] - here[width - 2]) / 74.4, gy(width - 1));
         }
     }
 
@@ -358,7 +306,7 @@ fn hillshade() -> (f64, f64) {
     let low = b.binary(B::Maximum, light, zero);
     let result = b.binary(B::Minimum, low, one);
     let ready = Ready::map(b.done(result), &[&z], &[4096, 4096].into());
-    ready.race_exact(&mut vec![1.0; 1 << 24], |out| hand_hillshade(&z, 4096, out))
+    ready.race_exact(&mut vec![1.0; 1 << 24], |out| hand::hillshade(&z, 4096, 0..4096, out))
 }
 
 fn gradient(axis: u8) -> (f64, f64) {

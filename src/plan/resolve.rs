@@ -143,7 +143,9 @@ impl Ask<'_> {
         let host_fits =
             self.obstacles(PlacementClass::Any, DeviceId::HOST, self.machine.device(DeviceId::HOST));
         if class == PlacementClass::PreferGpu && !self.settings.deny_fallback && host_fits.is_empty() {
-            let fallback = Some(format!("no GPU fits: {}", best.text));
+            let has_gpu = self.machine.devices.len() > 1;
+            let fallback = if has_gpu { format!("no GPU fits: {}", best.text) } else { best.text };
+            let fallback = Some(fallback);
             return Ok(Resolution { class, candidates: vec![DeviceId::HOST], reason, fallback });
         }
         Err(Box::new(Unsatisfied {
@@ -235,19 +237,18 @@ impl Ask<'_> {
             let bytes = self.capacity(*id).map_or(0, |bytes| bytes.0);
             (obstacles.len(), std::cmp::Reverse(bytes), *id)
         });
-        match nearest.or(verdicts.first()) {
-            Some((id, obstacles)) if *id != DeviceId::HOST => {
-                let why: Vec<String> = obstacles.iter().map(Obstacle::to_string).collect();
-                Best { text: format!("{}: {}", self.describe(*id), why.join("; ")), obstacles }
-            }
-            Some((_, obstacles)) => {
-                let why: Vec<String> = obstacles.iter().map(Obstacle::to_string).collect();
-                let text = format!("{}, and this machine has no GPU", self.describe(DeviceId::HOST));
-                let text = if why.is_empty() { text } else { format!("{text}: {}", why.join("; ")) };
-                Best { text, obstacles }
-            }
-            None => Best { text: "nothing".to_owned(), obstacles: &[] },
-        }
+        let Some((id, obstacles)) = nearest.or(verdicts.first()) else {
+            return Best { text: "nothing".to_owned(), obstacles: &[] };
+        };
+        let why: Vec<String> =
+            obstacles.iter().filter(|why| **why != Obstacle::NoGpu).map(Obstacle::to_string).collect();
+        let at_device = format!("{}: {}", self.describe(*id), why.join("; "));
+        let text = match (obstacles.contains(&Obstacle::NoGpu), why.is_empty()) {
+            (true, true) => "this machine has no GPU".to_owned(),
+            (true, false) => format!("this machine has no GPU; {at_device}"),
+            (false, _) => at_device,
+        };
+        Best { text, obstacles }
     }
 
     fn describe(&self, id: DeviceId) -> String {
