@@ -27,10 +27,6 @@ pub(super) fn run(arguments: &RunArguments) -> Result<String, Failure> {
     let session = Session::new(shared.config(&pipeline));
     let prepared = session.prepare(&pipeline.outputs())?;
     let talks = !shared.json && !quiet;
-    if talks {
-        let report = Report::of_plan(&prepared.plan, session.machine(), prepared.plan_s);
-        print(&format!("{}\n\n", report.summary()));
-    }
     let progress = talks.then(|| Progress::of(&prepared.plan));
     let control = Arc::new(match &progress {
         Some(progress) => Control::watched(progress.watcher()),
@@ -39,6 +35,10 @@ pub(super) fn run(arguments: &RunArguments) -> Result<String, Failure> {
     interrupt::listen(&control);
     let folder = OutFolder::make(&shared.out)?;
     pipeline.create_outputs()?;
+    if talks {
+        let report = Report::of_plan(&prepared.plan, session.machine(), prepared.plan_s);
+        print(&format!("{}\n\n", report.summary()));
+    }
     let completed = session.run(&prepared, &control);
     drop(progress);
     let report = completed?.report;

@@ -60,6 +60,8 @@ impl Scratch {
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_outcrop"));
     command.args(arguments).current_dir(folder);
+    // Without it some Vulkan drivers complain on stderr.
+    command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
     for name in ["OUTCROP_CPU_ONLY", "OUTCROP_DENY_FALLBACK", "OUTCROP_ALLOW_SOFTWARE_GPU"] {
         command.env_remove(name);
     }

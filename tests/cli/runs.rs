@@ -87,11 +87,18 @@ fn every_order_of_bytes_and_axes_loads() {
         npy("'>i4'", true, "(2, 3)", &big(fortran)),
     ];
     for bytes in cases {
-        let scratch = Scratch::new().with("p.toml", &pipeline).with("a.npy", bytes);
+        let scratch = Scratch::new().with("p.toml", pipeline).with("a.npy", bytes);
         let ran = scratch.outcrop(&["run", "p.toml", "--cpu-only", "--quiet"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert_eq!(scratch.values("x.npy"), (vec![2, 3], vec![0., 10., 20., 30., 40., 50.]));
     }
+}
+
+#[test]
+fn the_reference_is_the_table_of_functions() {
+    let printed = Scratch::new().outcrop(&["functions"]).stdout;
+    let kept = include_str!("../../docs/functions.md");
+    assert!(printed == kept, "docs/functions.md is out of date: outcrop functions > docs/functions.md");
 }
 
 /// Hours of work with a small result: its temporary file is there from the start.

@@ -10,6 +10,8 @@ pub mod functions;
 mod index;
 mod inputs;
 mod operators;
+#[cfg(test)]
+mod tests;
 mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
