@@ -38,6 +38,18 @@ const BYTE_UNITS: [(&str, f64); 10] = [
 const DURATION_UNITS: [(&str, f64); 7] =
     [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
 
+impl Bytes {
+    /// The largest number of bytes that prints in one decimal and isn't larger: what a user can type back.
+    pub fn rounded_down(self) -> Bytes {
+        let mut unit = 1u64;
+        while self.0 / unit >= 1024 && unit < 1 << 50 {
+            unit *= 1024;
+        }
+        let tenths = (u128::from(self.0) * 10 / u128::from(unit)) as u64;
+        Bytes((u128::from(tenths) * u128::from(unit) / 10) as u64)
+    }
+}
+
 impl FromStr for Bytes {
     type Err = UnitError;
 
@@ -107,6 +119,9 @@ mod tests {
         }
         assert_eq!(Bytes(1536 << 20).to_string(), "1.5 GiB");
         assert_eq!(Bytes(17).to_string(), "17 B");
+        let odd = Bytes((23 << 30) + 500_000_000);
+        assert_eq!((odd.to_string(), odd.rounded_down().to_string()), ("23.5 GiB".into(), "23.4 GiB".into()));
+        assert!(odd.rounded_down().to_string().parse::<Bytes>().unwrap() <= odd);
     }
 
     #[test]

@@ -16,9 +16,8 @@ use serde_json::Value;
 
 fn adapter_is_there() -> bool {
     let inventory = probe::inventory();
-    let usable = |device: &outcrop::machine::DeviceInfo| {
-        device.backend == Backend::Wgpu && device.unusable.is_none()
-    };
+    let usable =
+        |device: &outcrop::machine::DeviceInfo| device.backend == Backend::Wgpu && device.unusable.is_none();
     if inventory.machine.devices.iter().any(usable) {
         return true;
     }

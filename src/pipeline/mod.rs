@@ -143,7 +143,7 @@ fn config(settings: &schema::Settings) -> Config {
         cpu_only: settings.cpu_only,
         deny_fallback: settings.deny_fallback,
         allow_software_gpu: settings.allow_software_gpu,
-        resources: None,
+        resources: settings.resources.clone(),
     }
 }
 

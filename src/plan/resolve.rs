@@ -139,7 +139,7 @@ impl Ask<'_> {
         if !preferred.is_empty() {
             return Ok(Resolution { class, candidates: preferred, reason, fallback: None });
         }
-        let best = self.best(&verdicts);
+        let best = self.best(class, &verdicts);
         let host_fits =
             self.obstacles(PlacementClass::Any, DeviceId::HOST, self.machine.device(DeviceId::HOST));
         if class == PlacementClass::PreferGpu && !self.settings.deny_fallback && host_fits.is_empty() {
@@ -230,9 +230,10 @@ impl Ask<'_> {
         }
     }
 
-    /// The device with the fewest obstacles; a GPU before the host, the larger memory first.
-    fn best<'v>(&self, verdicts: &'v [(DeviceId, Vec<Obstacle>)]) -> Best<'v> {
-        let gpus = verdicts.iter().filter(|(id, _)| *id != DeviceId::HOST);
+    /// The device with the fewest obstacles, the larger memory first; a GPU where one is wanted and there.
+    fn best<'v>(&self, class: PlacementClass, verdicts: &'v [(DeviceId, Vec<Obstacle>)]) -> Best<'v> {
+        let wants_gpu = matches!(class, PlacementClass::Gpu | PlacementClass::PreferGpu);
+        let gpus = verdicts.iter().filter(|(id, _)| *id != DeviceId::HOST || !wants_gpu);
         let nearest = gpus.min_by_key(|(id, obstacles)| {
             let bytes = self.capacity(*id).map_or(0, |bytes| bytes.0);
             (obstacles.len(), std::cmp::Reverse(bytes), *id)
@@ -265,7 +266,9 @@ impl Ask<'_> {
         let mut fixes = Vec::new();
         for obstacle in best.obstacles {
             match obstacle {
-                Obstacle::Memory { have } => fixes.push(format!("memory = \"{have}\", or smaller chunks")),
+                Obstacle::Memory { have } => {
+                    fixes.push(format!("memory = \"{}\", or smaller chunks", have.rounded_down()));
+                }
                 Obstacle::Software => fixes.push("--allow-software-gpu".to_owned()),
                 Obstacle::Workers => {
                     let names: Vec<&str> = self.machine.devices.iter().map(|d| d.name.as_str()).collect();

@@ -14,7 +14,7 @@
 //! [outputs]
 //! slope = ["slope.npy", { path = "slope.png", scale = [0, 1.57], colormap = "viridis" }]
 //!
-//! [settings]                     # threads, memory, cpu_only, deny_fallback, allow_software_gpu
+//! [settings]                     # threads, memory, cpu_only, deny_fallback, allow_software_gpu, resources
 //! memory = "512 MiB"
 //! ```
 //!
@@ -27,6 +27,7 @@ mod read;
 mod text_map;
 mod value;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -192,4 +193,6 @@ pub struct Settings {
     pub deny_fallback: Option<bool>,
     /// A software adapter counts as a GPU.
     pub allow_software_gpu: Option<bool>,
+    /// Amounts of custom resources, by name.
+    pub resources: Option<BTreeMap<String, f64>>,
 }

@@ -1,5 +1,6 @@
 //! One TOML value → one typed value, or a problem that names the key.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -109,6 +110,19 @@ impl<'a> Item<'a> {
         let text = self.value.as_str().ok_or_else(|| self.wrong("a size, such as \"512 MiB\""))?;
         let bytes = text.parse().map_err(|error: crate::units::UnitError| self.problem(error.to_string()))?;
         Ok(self.at(bytes))
+    }
+
+    /// A table of names and finite numbers that are at least 0.
+    pub fn amounts(&self) -> Read<BTreeMap<String, f64>> {
+        let amount = |(key, value): Entry<'a>| {
+            let item = Item::new(key.get_ref(), value);
+            let amount = item.scalar()?.value.as_f64();
+            if amount.is_finite() && amount >= 0.0 {
+                return Ok((key.get_ref().to_string(), amount));
+            }
+            Err(item.problem(format!("'{}' must be a finite amount of at least 0, found {amount}", item.key)))
+        };
+        in_order(self.table()?).into_iter().map(amount).collect()
     }
 
     pub fn distribution(&self) -> Read<Located<Distribution>> {
