@@ -1,4 +1,51 @@
-//! Outcrop runs annotated numeric pipelines.
+//! Outcrop runs annotated numeric pipelines: lazy, chunked arrays whose layers say what they need (a GPU,
+//! 2 GiB, two retries, a priority), a planner that gives each of them a device and makes every move of data
+//! an explicit step, and an executor that runs the plan within its limits, with or without a GPU.
+//!
+//! **An annotation is a contract.** It survives every rewrite of the graph, is checked before anything runs,
+//! is enforced while it runs, and the report shows how it was met.
+//!
+//! ```
+//! use outcrop::annotate::{Annotations, annotate};
+//! use outcrop::collections::{Array, array::Over};
+//! use outcrop::session::Session;
+//!
+//! let x = Array::arange(0.0, 0.001, 100_000).rechunk(&[10_000]);
+//! let wish = Annotations::new().set("device", "prefer-gpu")?.set("retries", 2)?;
+//! let wave = annotate(wish, || x.sin() * x.cos());
+//! let session = Session::new(Default::default());
+//! let energy: f64 = session.compute(&(&wave * &wave).mean(&Over::all()))?.to_scalar().unwrap();
+//! assert!((energy - 0.125).abs() < 1e-3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The way of the data
+//!
+//! ```text
+//! collections      graph           plan (pure)                                   exec
+//! Array        ─▶  LayerGraph  ─▶  resolve ▸ fuse ▸ place ▸ fuse ▸ lower     ─▶  reactor (pure) ⇄ driver
+//!                  + annotations   ▸ transfer ▸ order ▸ memory ▸ verify = Plan   │
+//!                                  ▲                                             ▼
+//!                                  Machine (a description) ◀── device::probe     devices: host, wgpu, sim
+//! ```
+//!
+//! Each stage has a type of its own and never reaches back. [`plan`] is pure: equal graphs, machines and
+//! settings give equal plans. [`exec`] is a pure state machine with a thin driver around it. Operations are
+//! data ([`graph::op`], [`graph::expr`]); devices are a few small traits ([`device::contract`]); what a
+//! device can't do is data too ([`kernel::capability`]), and so a reason that a plan can show.
+//!
+//! # Who may use whom
+//!
+//! From the bottom: [`dtype`], [`shape`], [`units`], [`token`], [`ids`], [`block`], [`annotate`]; then
+//! [`graph`]; then [`collections`] and [`kernel`] (kernels as data); [`machine`]; [`steps`] (the plan, shared
+//! by planner and executor); [`plan`], [`device`], [`exec`]; [`report`]; [`session`], which names the concrete
+//! devices; [`pipeline`] (the file), and the command. `tests/tidy` holds these arrows.
+//!
+//! # What is measured where
+//!
+//! Results depend on the logical chunks alone: not on threads, schedule, fusion or memory. Host, simulated
+//! devices and (later) CUDA give equal bits; wgpu is a numeric class of its own, within the tolerances that
+//! `tests/wgpu_kernels` states. The README has the figures of speed and memory.
 #![deny(missing_docs)]
 
 pub mod annotate;
@@ -22,3 +69,8 @@ pub mod shape;
 pub mod steps;
 pub mod token;
 pub mod units;
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
