@@ -42,10 +42,7 @@ impl Failure {
         match self {
             Failure::Rejected(_) | Failure::Read { .. } | Failure::Folder { .. } => 2,
             // A closure that panics is the user's, but it was found by running it.
-            Failure::Session(Error::Exec(error)) if !matches!(self.class(), ErrorClass::Unsatisfiable) => {
-                let _ = error;
-                1
-            }
+            Failure::Session(Error::Exec(_)) if self.class() != ErrorClass::Unsatisfiable => 1,
             Failure::Session(error) => match error.class() {
                 ErrorClass::User => 2,
                 ErrorClass::Unsatisfiable => 3,

@@ -23,6 +23,8 @@ pub(super) struct RunArguments {
 
 pub(super) fn run(arguments: &RunArguments) -> Result<String, Failure> {
     let RunArguments { shared, quiet } = arguments;
+    // First, so that it goes last: a folder must be empty to be removed.
+    let mut folder = OutFolder::default();
     let pipeline = shared.pipeline()?;
     let session = Session::new(shared.config(&pipeline));
     let prepared = session.prepare(&pipeline.outputs())?;
@@ -33,7 +35,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<String, Failure> {
         None => Control::new(),
     });
     interrupt::listen(&control);
-    let folder = OutFolder::make(&shared.out)?;
+    folder.make(&shared.out)?;
     pipeline.create_outputs()?;
     if talks {
         let report = Report::of_plan(&prepared.plan, session.machine(), prepared.plan_s);
@@ -51,20 +53,20 @@ pub(super) fn run(arguments: &RunArguments) -> Result<String, Failure> {
 }
 
 /// The folder for the outputs. What had to be made goes again when the run fails.
+#[derive(Default)]
 struct OutFolder {
     made: Vec<PathBuf>,
 }
 
 impl OutFolder {
-    fn make(path: &Path) -> Result<Self, Failure> {
-        let missing = path.ancestors().filter(|path| !path.as_os_str().is_empty());
-        let missing: Vec<PathBuf> = missing.take_while(|path| !path.exists()).map(Path::to_owned).collect();
+    fn make(&mut self, path: &Path) -> Result<(), Failure> {
+        let named = path.ancestors().filter(|path| !path.as_os_str().is_empty());
+        self.made = named.take_while(|path| !path.exists()).map(Path::to_owned).collect();
         let failed = |source| Failure::Folder { path: path.to_owned(), source };
-        std::fs::create_dir_all(path).map_err(failed)?;
-        Ok(OutFolder { made: missing })
+        std::fs::create_dir_all(path).map_err(failed)
     }
 
-    fn keep(mut self) {
+    fn keep(&mut self) {
         self.made.clear();
     }
 }
