@@ -65,7 +65,7 @@ impl Error {
                 ExecError::Step { source, .. } => match &**source {
                     StepError::Device(source) => device_class(source),
                     StepError::Bug { .. } => ErrorClass::Bug,
-                    StepError::Panic { .. } => ErrorClass::User,
+                    StepError::Panic { .. } | StepError::Timeout { .. } => ErrorClass::User,
                     StepError::Transfer(_) => ErrorClass::Resource,
                 },
             },

@@ -102,6 +102,17 @@ fn a_failing_step_is_tried_again_as_often_as_allowed() {
 }
 
 #[test]
+fn a_step_beyond_its_timeout_fails() {
+    let x = Array::ones([1 << 16], DType::F64);
+    let hurried = Annotations::new().set("timeout", "1 ns").unwrap();
+    let y = annotate(hurried, || x.exp().named("slow"));
+    let error = Session::new(config()).compute(&y).unwrap_err().to_string();
+    assert!(error.contains("slow") && error.contains("its timeout is 0.0 µs"), "{error}");
+    let patient = Annotations::new().set("timeout", "1 h").unwrap();
+    assert!(Session::new(config()).compute(&annotate(patient, || x.exp())).is_ok());
+}
+
+#[test]
 fn errors_name_the_line_of_the_call() {
     let x = Array::zeros([3], DType::F32);
     let line = line!() + 1;

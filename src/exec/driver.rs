@@ -245,7 +245,11 @@ impl Pool<'_> {
         }
     }
 
-    fn report(&self, core: &mut Core, attempt: Attempt) {
+    fn report(&self, core: &mut Core, mut attempt: Attempt) {
+        let limit = self.plan.layer_of(attempt.step).annotations.timeout();
+        if let Some(limit) = limit.filter(|limit| attempt.result.is_ok() && attempt.busy > *limit) {
+            attempt.result = Err(StepError::Timeout { took: attempt.busy, limit });
+        }
         let step = self.plan.step(attempt.step);
         core.record.attempts[step.layer as usize] += 1;
         core.record.busy_s[step.layer as usize] += attempt.busy.as_secs_f64();

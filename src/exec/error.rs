@@ -1,7 +1,10 @@
 //! Why a run didn't end well.
 
+use std::time::Duration;
+
 use crate::device::contract::DeviceError;
 use crate::graph::op::TransferError;
+use crate::units::format_seconds;
 
 /// A run failed or was stopped. Everything that it held is given back.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -72,6 +75,15 @@ pub enum StepError {
     Panic {
         /// The panic's message.
         message: String,
+    },
+    /// It took longer than its `timeout` annotation allows. Kernels can't be interrupted: the time is
+    /// checked when they are done.
+    #[error("took {}, and its timeout is {}", format_seconds(took.as_secs_f64()), format_seconds(limit.as_secs_f64()))]
+    Timeout {
+        /// Time that it took.
+        took: Duration,
+        /// Time allowed.
+        limit: Duration,
     },
     /// A value that the step reads isn't there. This is a fault in Outcrop.
     #[error("internal error: {problem}; please report this")]
