@@ -1,6 +1,6 @@
-// Pieces of one operand, or constants. A piece is rows; an invocation copies one unit of a row: an element,
-// or for packed types the part of the row that lies in one word of the output. Rows and pieces may share a word,
-// so parts of words are written by atomic operations on their own bits.
+// Pieces of one operand, or constants. A piece is rows; the `units` invocations of a row copy every so many of
+// its elements, or for packed types of the words of the output in which the row lies. Rows and pieces may share
+// a word, so parts of words are written by atomic operations on their own bits.
 {{bindings}}
 const PIECE = 32u;
 fn param(at: u32) -> i32 { return bitcast<i32>(params[at]); }

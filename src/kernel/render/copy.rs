@@ -16,11 +16,15 @@ use crate::shape::AXES_MAX;
 /// | 1, 2 | first element written, first element read |
 /// | 3, 4 | elements in a row, and the distance of those read |
 /// | 5 | whether it is a constant |
-/// | 6 | units in a row |
+/// | 6 | invocations for a row |
 /// | 7, 8 | the constant's bits |
 /// | 9 | distance of a row's elements written |
 /// | 11–17, 18–24, 25–31 | outer axes, innermost first: extents, distances written, distances read |
 const PIECE: usize = 32;
+
+/// Elements, or words, of a row that one invocation copies.
+const ROW_ITEMS: usize = 16;
+
 const OUTER: usize = AXES_MAX - 1;
 
 pub(super) fn copy_shader(dtype: DType) -> Shader {
@@ -134,7 +138,7 @@ fn push_piece(
         (PieceSource::Operand { .. }, None) => {}
     }
     let length = piece.shape.last().copied().unwrap_or(1);
-    let units = if lanes == 1 { length } else { (length + 2 * (lanes - 1)) / lanes };
+    let units = length.div_ceil(lanes * ROW_ITEMS);
     let rows = piece.shape.elements() / length;
     let mut record = [0u32; PIECE];
     record[0] = first_unit as u32;

@@ -29,7 +29,13 @@ use element::{bits, storage_type, value_type};
 use library::Library;
 
 /// Invocations in a workgroup.
-pub const WORKGROUP: u32 = 64;
+pub const WORKGROUP: u32 = 256;
+
+/// An invocation of a map computes at most so many items one after the other…
+const ITEMS: usize = 16;
+
+/// … unless there would be too few invocations to keep a large device busy.
+const INVOCATIONS: usize = 1 << 18;
 
 /// One compute pipeline.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +76,7 @@ pub struct Pass {
     pub write: Slot,
     /// The parameters.
     pub params: Vec<u32>,
-    /// Invocations; their number is rounded up to whole workgroups.
+    /// Invocations, rounded up to whole workgroups; each does every so many of the items.
     pub invocations: usize,
 }
 
@@ -153,9 +159,15 @@ fn map_launch(map: &MapKernel, arguments: &Arguments) -> Result<Launch, LaunchEr
         reads: reads.into_iter().map(Slot::Operand).collect(),
         write: Slot::Output,
         params,
-        invocations: elements.div_ceil(lanes(dtype)),
+        invocations: invocations(elements, dtype),
     };
     Ok(Launch { passes: vec![pass], ..Launch::default() })
+}
+
+/// Invocations for so many elements written: the shader steps by their number until it is through.
+fn invocations(elements: usize, dtype: DType) -> usize {
+    let words = elements.div_ceil(lanes(dtype));
+    words.div_ceil(ITEMS).max(words.min(INVOCATIONS))
 }
 
 /// A shader that computes `params[1]` items, each by `item_at(item)`: a value, or with `state` a struct with
@@ -174,7 +186,7 @@ fn items_shader(
         let planes = (0..planes.len())
             .map(|p| format!("        output[{p}u * params[1] + item] = {};\n", field(p)))
             .collect::<String>();
-        format!("    if (item < params[1]) {{\n        let s = item_at(item);\n{planes}    }}")
+        format!("        let s = item_at(item);\n{planes}")
     } else {
         fill(
             include_str!("../../../kernels/wgsl/store_packed.wgsl"),
@@ -194,6 +206,7 @@ fn items_shader(
             ("item_at", item_at),
             ("workgroup", &WORKGROUP.to_string()),
             ("store", &store),
+            ("lanes", &lanes.to_string()),
         ],
     );
     Shader { source, reads: reads.len() }

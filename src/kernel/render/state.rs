@@ -152,7 +152,8 @@ fn finish_count() -> Shader {
             ("state", ""),
             ("item_at", ""),
             ("workgroup", &WORKGROUP.to_string()),
-            ("store", "    if (item < params[1]) { output[item] = vec2u(x0[item], 0u); }"),
+            ("store", "        output[item] = vec2u(x0[item], 0u);"),
+            ("lanes", "1"),
         ],
     );
     Shader { source, reads: 1 }
