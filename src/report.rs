@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::exec::RunRecord;
+use crate::graph::chunking::{AUTO_BLOCK_ELEMENTS, Chunking};
 use crate::graph::expr::NodeOp;
 use crate::graph::op::Op;
 use crate::machine::{Backend, Machine, MemoryId};
@@ -63,6 +64,8 @@ pub struct LayerReport {
     pub shape: Vec<usize>,
     /// How the result is cut.
     pub chunks: String,
+    /// Whether it is a source or made by a rule, and cut as it would be when nobody says how.
+    pub automatic_chunks: bool,
     /// Predicted seconds of its device's time.
     pub predicted_s: f64,
     /// Seconds of workers' time that it took.
@@ -162,6 +165,7 @@ fn layer_report(layer: &PlanLayer, machine: &Machine) -> LayerReport {
         dtype: layer.dtype.to_string(),
         shape: shape.to_vec(),
         chunks: layer.chunks.to_string(),
+        automatic_chunks: layer.inputs.is_empty() && layer.chunks == Chunking::automatic(&shape, &[]),
         predicted_s: layer.predicted_s,
         busy_s: None,
         annotations: layer.annotations.to_json(),
@@ -236,6 +240,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_layers(f)?;
         self.write_fallbacks(f)?;
+        self.write_chunks(f)?;
         self.write_transfers(f)?;
         self.write_memory(f)?;
         let predicted = format_seconds(self.predicted_s);
@@ -322,6 +327,20 @@ impl Report {
             writeln!(f, "  {} → {}: {}, {}", edge.from, edge.to, copies(edge.count), Bytes(edge.bytes))?;
         }
         Ok(())
+    }
+
+    /// Chunks that nobody asked for are said.
+    fn write_chunks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let chosen = self.layers.iter().filter(|layer| layer.automatic_chunks);
+        let names: Vec<&str> = chosen.map(|layer| layer.name.as_str()).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "chunks chosen automatically (at most {AUTO_BLOCK_ELEMENTS} elements): {}",
+            names.join(", ")
+        )
     }
 
     fn write_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -18,6 +18,7 @@ use crate::plan;
 use crate::report::Report;
 use crate::settings::{Config, Settings};
 use crate::steps::Plan;
+use crate::units::Bytes;
 
 /// Runs collections on a machine.
 ///
@@ -130,8 +131,7 @@ impl Session {
                 sink.finish()?;
             }
         }
-        let mut report = Report::of_run(plan, &self.machine, &outcome.record, *plan_s);
-        report.plan_s = *plan_s;
+        let report = Report::of_run(plan, &self.machine, &outcome.record, *plan_s);
         let results = plan.requested.iter().map(|&at| outcome.results[usize::from(at)].clone()).collect();
         Ok(Completed { results, report })
     }
@@ -145,10 +145,11 @@ impl Session {
                 continue;
             }
             open[at] = match info.backend {
-                Backend::Host => Some(Arc::new(Host::new(self.host_capacity()))),
+                Backend::Host => Some(Arc::new(Host::new(self.host_capacity().map(with_rounding)))),
                 #[cfg(feature = "wgpu")]
                 Backend::Wgpu => {
                     let budget = plan.memories[usize::from(self.machine.memory_of(id).0)].budget;
+                    let budget = budget.map(|bytes| Bytes(with_rounding(bytes.0)));
                     Some(Arc::new(crate::device::wgpu::WgpuDevice::of(info, budget)?))
                 }
                 #[cfg(not(feature = "wgpu"))]
@@ -169,15 +170,17 @@ impl Session {
     }
 }
 
+/// The ledger counts elements; allocators round small buffers up to lines and words. Their hard limit leaves
+/// room for that, so that what the ledger grants is there.
+fn with_rounding(budget: u64) -> u64 {
+    const SMALL_BUFFERS: u64 = 1 << 20;
+    budget + budget / 64 + SMALL_BUFFERS
+}
+
 /// An output that is a source is copied: its blocks are the source's own memory, or a file's.
 fn owned(layer: &Arc<Layer>) -> Arc<Layer> {
     match layer.op() {
-        Op::Load(_) => Layer::new(
-            Op::Copy(CopyRule::Rechunk),
-            vec![layer.clone()],
-            layer.chunks().clone(),
-            layer.dtype(),
-        ),
+        Op::Load(_) => Layer::behind(layer, Op::Copy(CopyRule::Rechunk), layer.chunks().clone()),
         _ => layer.clone(),
     }
 }

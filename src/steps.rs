@@ -16,6 +16,7 @@ use crate::graph::op::{CopyRule, Op};
 use crate::graph::piece::{Piece, copy_pieces, padded_pieces};
 use crate::ids::StepId;
 use crate::kernel::Kernel;
+use crate::key::{EmptyName, Key};
 use crate::machine::{DeviceId, MemoryId};
 use crate::shape::{Region, Shape};
 use crate::units::Bytes;
@@ -266,6 +267,19 @@ impl Plan {
             },
             _ => layer.chunks.region_of(block),
         }
+    }
+
+    /// The key of the block that a step works on.
+    ///
+    /// # Errors
+    /// [`EmptyName`] when the layer has no name, which collections don't let happen.
+    pub fn key(&self, id: StepId) -> Result<Key, EmptyName> {
+        let (step, layer) = (self.step(id), self.layer_of(id));
+        let grid = match (&layer.op, step.kind) {
+            (Op::Reduce(reduce), StepKind::Fold) => reduce.domain.grid(),
+            _ => layer.chunks.grid(),
+        };
+        Key::new(layer.name.clone(), grid.unravel(step.block as usize))
     }
 
     /// Type and shape of a step's value.

@@ -120,6 +120,19 @@ fn case_a06_a10_every_source_keeps_its_annotations() {
 }
 
 #[test]
+fn case_a11_the_same_expression_with_and_without_annotations_exists_twice() {
+    let x = source(&[64], &[64]);
+    let plain = &x * 2.0 + 1.0;
+    let y = annotate(device("prefer-gpu"), || &x * 2.0);
+    let after = &y + 1.0;
+    let graph = layers(&[&plain, &after]);
+    assert_eq!(graph.len(), 5, "{graph}");
+    let again = layers(&[&plain, &(&x * 2.0 + 1.0)]);
+    assert_eq!(again.len(), 3, "equal work is shared");
+    assert_eq!(devices(&planned(&[&plain, &after], "one-gpu").unwrap()), ["host", "host", "gpu0", "host"]);
+}
+
+#[test]
 fn case_b01_everything_unsatisfiable_is_said_at_once() {
     let x = source(&[64], &[64]);
     let want = |key: &str, value: &str| Annotations::new().set(key, value).unwrap();

@@ -54,9 +54,10 @@ impl Annotations {
     /// What the fused layer of these two carries, or the first key that forbids fusion.
     ///
     /// `device` and `workers` mean something only on a machine, so they don't decide here: the planner compares
-    /// what they resolve to. The result keeps each where the two are equal and leaves it out elsewhere; see
-    /// [`same_device`](Annotations::same_device) and [`same_workers`](Annotations::same_workers). Custom
-    /// annotations stay out of the result: the planner keeps them with each source layer.
+    /// what they resolve to. The result keeps each where the two are equal or one is absent, and leaves it out
+    /// elsewhere; see [`same_device`](Annotations::same_device) and
+    /// [`same_workers`](Annotations::same_workers). Custom annotations stay out of the result: the planner
+    /// keeps them with each source layer.
     pub fn fused(&self, other: &Annotations) -> Result<Annotations, Conflict> {
         let (left, right) = (self.fields(), other.fields());
         let resources = used(&left.resources);
@@ -78,11 +79,11 @@ impl Annotations {
             fresh: left.fresh && right.fresh,
             priority,
             retries: left.retries.or(right.retries),
-            device: left.device.filter(|_| left.device == right.device),
+            device: agreed(left.device, right.device),
             gpu: if left.gpu == right.gpu { left.gpu } else { GpuField::Absent },
             memory: left.memory.max(right.memory),
             resources,
-            workers: left.workers.clone().filter(|_| self.same_workers(other)),
+            workers: agreed(left.workers.clone(), right.workers.clone()),
             allow_other_workers: left.allow_other_workers.or(right.allow_other_workers),
             timeout: None,
             custom: BTreeMap::new(),
@@ -102,6 +103,14 @@ impl Annotations {
     /// Whether both name the same `workers`, to the letter. Different patterns may still mean the same devices.
     pub fn same_workers(&self, other: &Annotations) -> bool {
         self.workers() == other.workers()
+    }
+}
+
+/// What both say, or the one that says anything; nothing where they differ.
+fn agreed<T: PartialEq>(left: Option<T>, right: Option<T>) -> Option<T> {
+    match (left, right) {
+        (Some(left), Some(right)) => (left == right).then_some(left),
+        (left, right) => left.or(right),
     }
 }
 

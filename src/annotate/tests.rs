@@ -193,7 +193,7 @@ fn scopes_merge_by_the_table() {
 
 #[test]
 fn fusion_follows_the_table() {
-    let table: [(serde_json::Value, serde_json::Value, Result<&str, &str>); 22] = [
+    let table: [(serde_json::Value, serde_json::Value, Result<&str, &str>); 23] = [
         (json!({}), json!({}), Ok("")),
         (json!({"priority": 1}), json!({"priority": 5}), Ok("priority=5")),
         (json!({"priority": -3}), json!({}), Ok("priority=0")),
@@ -203,7 +203,8 @@ fn fusion_follows_the_table() {
         (json!({"retries": 0}), json!({"retries": 2}), Err("retries")),
         (json!({"retries": 1}), json!({"retries": 2}), Err("retries")),
         (json!({"device": "gpu"}), json!({"device": "gpu"}), Ok("device=gpu")),
-        (json!({"device": "gpu"}), json!({}), Ok("")),
+        (json!({"device": "gpu"}), json!({}), Ok("device=gpu")),
+        (json!({"device": "gpu"}), json!({"device": "any"}), Ok("")),
         (json!({"gpu": 0.5}), json!({"gpu": 0.5}), Ok("gpu=0.5")),
         (json!({"gpu": 0.5}), json!({"gpu": 1}), Err("gpu")),
         (json!({"gpu": 0.5}), json!({}), Err("gpu")),

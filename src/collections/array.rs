@@ -66,8 +66,13 @@ impl Array {
         Ok(self.layer()?.chunks().clone())
     }
 
-    /// The same array under a name of the user's, which plans and reports show.
+    /// The same array under a name of the user's, which plans and reports show. An empty name is an error.
+    #[track_caller]
     pub fn named(&self, name: &str) -> Array {
+        if name.is_empty() {
+            let (value, problem) = ("''".to_owned(), "must not be empty");
+            return Array::keep(Err(GraphError::Argument { op: "named", argument: "name", value, problem }));
+        }
         Array(self.0.clone().map(|layer| layer.named(name)))
     }
 

@@ -284,6 +284,7 @@ impl Pool<'_> {
         let device = self.plan.step(id).device;
         ExecError::Step {
             layer: self.plan.layer_of(id).name.clone(),
+            key: self.plan.key(id).map_or_else(|_| String::new(), |key| key.to_string()),
             region: self.plan.region(id).to_string(),
             device: self.plan.device_names[usize::from(device.0)].clone(),
             attempts: core.reactor.failures(id) + 1,

@@ -35,12 +35,14 @@ pub enum ExecError {
     },
     /// A step failed, on its last attempt.
     #[error(
-        "layer '{layer}', block {region} on {device}: {source}{}",
+        "layer '{layer}', block {key} at {region} on {device}: {source}{}",
         if *attempts > 1 { format!(" (attempt {attempts} of {attempts})") } else { String::new() }
     )]
     Step {
         /// The layer.
         layer: String,
+        /// The block's key.
+        key: String,
         /// The block, as a slice of its array.
         region: String,
         /// Where it ran.

@@ -44,18 +44,40 @@ pub fn labelled<T>(label: &str, body: impl FnOnce() -> T) -> T {
 impl Layer {
     /// Makes a layer under the scope's annotations. This is the one place where a scope is captured.
     pub fn new(op: Op, inputs: Vec<Arc<Layer>>, chunks: Chunking, dtype: DType) -> Arc<Self> {
+        let label = LABEL.with_borrow(Option::clone);
+        Layer::make(op, inputs, chunks, dtype, annotate::current(), label)
+    }
+
+    /// Makes a layer that a rewrite puts behind `from`: it asks for what `from` asked for, whatever the
+    /// scope says.
+    pub fn behind(from: &Arc<Layer>, op: Op, chunks: Chunking) -> Arc<Self> {
+        let (annotations, label) = (from.annotations.clone(), from.label.clone());
+        Layer::make(op, vec![from.clone()], chunks, from.dtype, annotations, label)
+    }
+
+    fn make(
+        op: Op,
+        inputs: Vec<Arc<Layer>>,
+        chunks: Chunking,
+        dtype: DType,
+        annotations: Annotations,
+        label: Option<Arc<str>>,
+    ) -> Arc<Self> {
         let token = inputs
             .iter()
             .fold(Tokenizer::new("layer").token(op.token()), |fields, input| fields.token(input.token))
             .text(dtype.name())
             .text(&chunks_text(&chunks))
             .finish();
-        let annotations = annotate::current();
-        let mut name = format!("{}-{}", op.name(), token.short());
+        // Content leaves annotations out, names don't: equal layers over inputs of unequal annotations are two.
+        let identity = inputs
+            .iter()
+            .fold(Tokenizer::new("name").token(token), |fields, input| fields.text(&input.name))
+            .finish();
+        let mut name = format!("{}-{}", op.name(), identity.short());
         if let Some(suffix) = annotations.token() {
             name = format!("{name}-{suffix}");
         }
-        let label = LABEL.with_borrow(Option::clone);
         Arc::new(Layer { name, label, token, op, inputs, chunks, dtype, annotations })
     }
 

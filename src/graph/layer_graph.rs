@@ -90,16 +90,18 @@ impl LayerGraph {
         ids: &HashMap<*const Layer, LayerId>,
         names: &mut HashMap<String, LayerId>,
     ) -> Result<LayerId, GraphError> {
+        let inputs: Vec<LayerId> = layer.inputs().iter().map(|input| ids[&Arc::as_ptr(input)]).collect();
         if let Some(&known) = names.get(layer.name()) {
             let other = self.layer(known);
-            if other.token() != layer.token() || other.annotations() != layer.annotations() {
+            let same = other.token() == layer.token() && other.annotations() == layer.annotations();
+            if !same || self.inputs(known) != inputs {
                 return Err(GraphError::NameClash { name: layer.name().to_owned() });
             }
             return Ok(known);
         }
         let id = LayerId::at(self.layers.len());
         names.insert(layer.name().to_owned(), id);
-        self.inputs.push(layer.inputs().iter().map(|input| ids[&Arc::as_ptr(input)]).collect());
+        self.inputs.push(inputs);
         self.layers.push(layer.clone());
         Ok(id)
     }

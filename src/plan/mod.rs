@@ -1,7 +1,7 @@
 //! From a graph and a description of a machine to a plan. Pure: no device, no clock, no environment; equal
 //! input gives an equal plan.
 //!
-//! The passes, in order: [`resolve`] what each layer asks for, [`fuse`] within placement classes, [`place`]
+//! The passes, in order: [`resolve`] what each layer asks for, [`mod@fuse`] within placement classes, [`place`]
 //! on devices, fuse again within devices, [`lower`] to tasks over the blocks that are needed, [`transfer`]
 //! between memories, [`order`], [`memory`], [`verify`].
 

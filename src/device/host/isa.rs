@@ -1,6 +1,6 @@
 //! Instruction sets: every inner loop is written once and compiled for each of them.
 //!
-//! A [`Body`] is generic, `#[inline(always)]` Rust that LLVM vectorises. [`Isa::pick`] gives the address of
+//! A `Body` is generic, `#[inline(always)]` Rust that LLVM vectorises. `Isa::pick` gives the address of
 //! the copy that was compiled for the wanted instruction set, so that choosing costs nothing at run time. All
 //! copies give the same bits: fused multiply-adds are written as such, and Rust never contracts others.
 
