@@ -114,7 +114,7 @@ fn annotations(dice: &mut Dice, devices: &[&str]) -> Annotations {
     }
     match dice.below(6) {
         0 => notes.set("priority", dice.below(9) as f64 - 4.0).unwrap(),
-        1 => notes.set("memory", "1 MiB").unwrap(),
+        1 => notes.set("memory", "64 B").unwrap(),
         2 => notes.set("x-custom", "kept").unwrap(),
         _ => notes,
     }
