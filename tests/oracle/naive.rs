@@ -134,6 +134,14 @@ fn expected(node: &Node, wholes: &[Whole], got: &Whole, all: &[Vec<usize>]) -> O
         Node::Select(c, a, b) if wholes[*a].dtype == wholes[*b].dtype => {
             all.iter().map(|p| (value(if value(*c, p) != 0.0 { *a } else { *b }, p), 0.0)).collect()
         }
+        _ => return gathered(node, wholes, got, all),
+    })
+}
+
+/// Operations that read elements of other places.
+fn gathered(node: &Node, wholes: &[Whole], got: &Whole, all: &[Vec<usize>]) -> Option<Vec<(f64, f64)>> {
+    let value = |of: usize, place: &[usize]| wholes[of].floats[wholes[of].at(place)];
+    Some(match node {
         Node::Slice(a, entries) => slice(&wholes[*a], entries).iter().map(|&x| (x, 0.0)).collect(),
         Node::Gradient(a, axis) => {
             let axis = axis.rem_euclid(got.shape.len() as i64) as usize;
@@ -176,20 +184,22 @@ fn expected(node: &Node, wholes: &[Whole], got: &Whole, all: &[Vec<usize>]) -> O
             groups.iter().map(|group| fold(*reduction, group)).collect()
         }
         Node::Histogram { of, bins, range: Some((low, high)), mask } if wholes[*of].dtype != DType::F32 => {
-            let mut counts = vec![0.0; *bins];
-            for place in places(&wholes[*of].shape) {
-                let x = value(*of, &place);
-                if mask.is_some_and(|mask| value(mask, &place) == 0.0) || !(*low <= x && x <= *high) {
-                    continue;
-                }
-                let edge = |k: usize| k as f64 * ((high - low) / *bins as f64) + low;
-                let bin = (0..*bins).rev().find(|&k| x >= edge(k)).unwrap_or(0);
-                counts[bin] += 1.0;
-            }
-            counts.into_iter().map(exact).collect()
+            let counted = places(&wholes[*of].shape);
+            let counted = counted.iter().filter(|p| mask.is_none_or(|mask| value(mask, p) != 0.0));
+            counts(*bins, (*low, *high), counted.map(|p| value(*of, p)))
         }
         _ => return None,
     })
+}
+
+/// NumPy's bins: each takes its lower edge, the last one both.
+fn counts(bins: usize, (low, high): (f64, f64), values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
+    let mut counts = vec![(0.0, 0.0); bins];
+    let edge = |k: usize| k as f64 * ((high - low) / bins as f64) + low;
+    for x in values.filter(|x| (low..=high).contains(x)) {
+        counts[(0..bins).rev().find(|&k| x >= edge(k)).unwrap_or(0)].0 += 1.0;
+    }
+    counts
 }
 
 fn wrapped(i: i64, dtype: DType) -> f64 {
