@@ -95,9 +95,7 @@ impl MapBuilder {
                 right: other,
             })?;
         }
-        if shape.len() > AXES_MAX {
-            return Err(GraphError::TooManyAxes { op, axes: shape.len() });
-        }
+        check_shape(op, &shape)?;
         let own = |input: &Layer, axis: usize| -> Option<AxisChunks> {
             let axes = input.chunks().axes();
             let at = (axis + axes.len()).checked_sub(shape.len())?;
@@ -132,6 +130,18 @@ pub(super) fn rechunk(layer: &Arc<Layer>, chunks: Chunking) -> Arc<Layer> {
         return layer.clone();
     }
     Layer::new(Op::Copy(CopyRule::Rechunk), vec![layer.clone()], chunks, layer.dtype())
+}
+
+/// Refuses shapes whose size in bytes, with empty axes counted as 1, doesn't fit an address.
+pub(super) fn check_shape(op: &'static str, shape: &Shape) -> Result<(), GraphError> {
+    if shape.len() > AXES_MAX {
+        return Err(GraphError::TooManyAxes { op, axes: shape.len() });
+    }
+    let bytes = shape.iter().try_fold(8usize, |product, &extent| product.checked_mul(extent.max(1)));
+    match bytes.filter(|&bytes| bytes < isize::MAX as usize) {
+        Some(_) => Ok(()),
+        None => Err(GraphError::TooLarge { op, shape: shape.clone() }),
+    }
 }
 
 /// Whether an integer type holds the value.

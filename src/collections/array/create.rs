@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::block::Block;
 use crate::collections::array::Array;
-use crate::collections::array::build::{MapBuilder, rechunk};
+use crate::collections::array::build::{MapBuilder, check_shape, rechunk};
 use crate::dtype::{DType, Element, Scalar};
 use crate::graph::chunking::{AxisChunks, Chunking};
 use crate::graph::error::GraphError;
@@ -13,7 +13,7 @@ use crate::graph::expr::NodeOp;
 use crate::graph::expr_ops::{BinaryOp, Distribution};
 use crate::graph::layer::Layer;
 use crate::graph::op::{Op, Source, TransferError};
-use crate::shape::{AXES_MAX, Region, Shape};
+use crate::shape::{Region, Shape};
 use crate::token::{Token, Tokenizer};
 
 /// The block size that a user asks for along one axis.
@@ -32,10 +32,12 @@ impl Array {
     #[track_caller]
     pub fn from_slice<T: Element>(shape: impl Into<Shape>, values: &[T]) -> Array {
         let shape = shape.into();
-        let built = Block::from_slice(shape.clone(), values).ok_or_else(|| GraphError::ValueCount {
-            values: values.len(),
-            elements: shape.elements(),
-            shape,
+        let built = check_shape("from_slice", &shape).and_then(|()| {
+            Block::from_slice(shape.clone(), values).ok_or_else(|| GraphError::ValueCount {
+                values: values.len(),
+                elements: shape.elements(),
+                shape,
+            })
         });
         Array::keep(built.and_then(|block| from_source(Arc::new(InMemory::new(block)), &[])))
     }
@@ -163,17 +165,6 @@ fn created(
     let dtype = map.expr.node(node).dtype;
     map.expr.output(node);
     Ok(Layer::new(Op::Map(Arc::new(map.expr)), Vec::new(), chunking(&shape, sizes)?, dtype))
-}
-
-fn check_shape(op: &'static str, shape: &Shape) -> Result<(), GraphError> {
-    if shape.len() > AXES_MAX {
-        return Err(GraphError::TooManyAxes { op, axes: shape.len() });
-    }
-    let bytes = shape.iter().try_fold(8usize, |product, &extent| product.checked_mul(extent.max(1)));
-    match bytes.filter(|&bytes| bytes < isize::MAX as usize) {
-        Some(_) => Ok(()),
-        None => Err(GraphError::TooLarge { op, shape: shape.clone() }),
-    }
 }
 
 fn chunking(shape: &Shape, sizes: &[ChunkSize]) -> Result<Chunking, GraphError> {
