@@ -174,6 +174,21 @@ fn cpu_only_waives_and_says_what() {
     let plan = plan_with(&y, "one-gpu", &waiving).unwrap();
     assert_eq!(devices(&plan)[1], "host");
     assert_eq!(plan.layers[1].fallback.as_deref(), Some("--cpu-only waives device=gpu"));
+    let large = device("gpu").set("memory", "900 GiB").unwrap();
+    let z = annotate(large, || (&x * 2.0).named("z"));
+    let plan = plan_with(&z, "cpu-only", &waiving).unwrap();
+    assert!(plan.memories[0].peak < Bytes(1 << 20), "peak {}", plan.memories[0].peak);
+}
+
+#[test]
+fn a_memory_annotation_counts_in_the_peak() {
+    let x = source(&[64], &[64]);
+    let roomy = Annotations::new().set("memory", "1 MiB").unwrap();
+    let y = annotate(roomy, || (&x * 2.0).named("y"));
+    let peak = plan_with(&y, "cpu-only", &settings()).unwrap().memories[0].peak;
+    assert_eq!(peak, Bytes(1 << 20));
+    let exact = Settings { memory: Some(peak), ..settings() };
+    assert_eq!(plan_with(&y, "cpu-only", &exact).unwrap().memories[0].peak, peak);
 }
 
 fn plan_with(array: &Array, name: &str, settings: &Settings) -> Result<Plan, PlanError> {

@@ -40,6 +40,12 @@ pub fn measure(plan: &mut Plan, machine: &Machine, settings: &Settings) -> Resul
             held[memory] -= step.allocated();
         }
     }
+    for layer in &plan.layers {
+        if let Some(asked) = layer.annotations.memory().filter(|_| layer.reserve > 0) {
+            let peak = &mut peaks[usize::from(machine.memory_of(layer.device).0)].0;
+            *peak = (*peak).max(asked.0);
+        }
+    }
     plan.memories = (0..count)
         .map(|memory| MemoryPlan {
             peak: Bytes(peaks[memory].0),

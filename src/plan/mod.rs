@@ -84,13 +84,15 @@ fn layers(
         let device = placement.device(id);
         let resolution = resolved.of(group.root());
         let inputs = plan_inputs(graph, groups, group);
+        // A GPU's memory that `--cpu-only` waived isn't asked of the host.
+        let is_waived = settings.cpu_only && resolution.fallback.is_some();
         PlanLayer {
             name: root.label().unwrap_or(root.name()).to_owned(),
             sources: group.layers.iter().map(|&layer| source(graph, layer)).collect(),
             op: group.op.clone(),
             dtype: root.dtype(),
             chunks: root.chunks().clone(),
-            reserve: reserve(group, root, &inputs),
+            reserve: if is_waived { 0 } else { reserve(group, root, &inputs) },
             inputs,
             device,
             class: resolution.class.name(),

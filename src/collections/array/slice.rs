@@ -8,6 +8,9 @@ use crate::graph::error::GraphError;
 use crate::graph::layer::Layer;
 use crate::graph::op::{CopyRule, Op, SliceAxis};
 
+/// The cuts of a slice are stored one by one; more than this along an axis would take gigabytes.
+const SLICED_BLOCKS_MAX: usize = 1 << 26;
+
 /// One entry of an index expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
@@ -67,6 +70,15 @@ fn slice(array: &Array, entries: &[Index]) -> Result<Arc<Layer>, GraphError> {
     if resolved.iter().enumerate().all(untouched) {
         return Ok(layer.clone());
     }
+    let blocks_max = resolved.iter().zip(layer.chunks().axes()).map(|(slice, own)| match slice {
+        SliceAxis::Range { length, .. } => (*length).min(own.count()),
+        SliceAxis::At(_) => 1,
+    });
+    if blocks_max.max().is_some_and(|blocks| blocks > SLICED_BLOCKS_MAX) {
+        let problem = "a slice may cross at most 2^26 blocks along an axis; use larger chunks";
+        let value = format!("shape {shape} in {}", layer.chunks());
+        return Err(GraphError::Argument { op: "slice", argument: "index", value, problem });
+    }
     let chunks = resolved.iter().zip(layer.chunks().axes()).filter_map(|(slice, own)| cuts(*slice, own));
     let chunks = Chunking::new(chunks);
     Ok(Layer::new(Op::Copy(CopyRule::Slice(resolved)), vec![layer.clone()], chunks, layer.dtype()))
@@ -86,7 +98,7 @@ fn resolve(entry: Index, axis: usize, extent: usize) -> Result<SliceAxis, GraphE
         Index::Range { start, stop, step } => {
             let step = step.unwrap_or(1);
             if step == 0 || step == i64::MIN {
-                let problem = "a slice's step can't be zero";
+                let problem = if step == 0 { "a slice's step can't be zero" } else { "is out of range" };
                 return Err(GraphError::Argument {
                     op: "slice",
                     argument: "step",
