@@ -36,6 +36,8 @@ pub struct Reactor {
     state: Vec<StepState>,
     ready: Vec<Bitmap>,
     first: u32,
+    /// Steps whose bytes the ledger counts as ahead of `first`.
+    ahead: Vec<bool>,
     bypasses: u32,
     unfinished: usize,
     running: usize,
@@ -99,6 +101,7 @@ impl Reactor {
             state: vec![StepState::Waiting; count],
             ready: (0..lane_count).map(|_| Bitmap::new(count)).collect(),
             first: 0,
+            ahead: vec![false; count],
             bypasses: 0,
             unfinished: count,
             running: 0,
@@ -214,7 +217,8 @@ impl Reactor {
         self.ready[usize::from(self.lanes[at])].remove(step);
         self.state[at] = StepState::Running;
         self.running += 1;
-        self.ledger.start(StepId(step), self.needs[at], step != self.first);
+        self.ahead[at] = step != self.first;
+        self.ledger.start(StepId(step), self.needs[at], self.ahead[at]);
         self.ledger.take(&self.layers[self.layer_of[at] as usize].resources);
         if step == self.first {
             self.advance();
@@ -224,12 +228,15 @@ impl Reactor {
     /// Moves `first` past every step that has started.
     fn advance(&mut self) {
         let started = |state: StepState| matches!(state, StepState::Running | StepState::Done);
-        let own = self.first;
-        while (self.first as usize) < self.state.len() && started(self.state[self.first as usize]) {
-            if self.first != own {
-                self.ledger.passed(self.needs[self.first as usize]);
-            }
+        while self.state.get(self.first as usize).is_some_and(|state| started(*state)) {
+            self.no_longer_ahead(self.first);
             self.first += 1;
+        }
+    }
+
+    fn no_longer_ahead(&mut self, step: u32) {
+        if std::mem::take(&mut self.ahead[step as usize]) {
+            self.ledger.passed(self.needs[step as usize]);
         }
     }
 
@@ -283,6 +290,7 @@ impl Reactor {
         debug_assert_eq!(self.state[at], StepState::Running);
         self.running -= 1;
         self.ledger.fail(step, self.needs[at]);
+        self.no_longer_ahead(step.0);
         self.ledger.give(&self.layers[self.layer_of[at] as usize].resources);
         let failures = match self.attempts.iter_mut().find(|(id, _)| *id == step) {
             Some((_, failures)) => {
