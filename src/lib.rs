@@ -52,6 +52,7 @@ pub mod annotate;
 pub mod block;
 pub mod cli;
 pub mod collections;
+pub mod csr;
 pub mod device;
 pub mod dtype;
 pub mod error;

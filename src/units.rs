@@ -41,12 +41,20 @@ const DURATION_UNITS: [(&str, f64); 7] =
 impl Bytes {
     /// The largest number of bytes that prints in one decimal and isn't larger: what a user can type back.
     pub fn rounded_down(self) -> Bytes {
-        let mut unit = 1u64;
-        while self.0 / unit >= 1024 && unit < 1 << 50 {
+        self.in_tenths(|bytes, unit| bytes * 10 / unit)
+    }
+
+    /// The smallest number of bytes that prints in one decimal and isn't smaller.
+    pub fn rounded_up(self) -> Bytes {
+        self.in_tenths(|bytes, unit| (bytes * 10).div_ceil(unit))
+    }
+
+    fn in_tenths(self, tenths: impl Fn(u128, u128) -> u128) -> Bytes {
+        let mut unit = 1u128;
+        while u128::from(self.0) / unit >= 1024 && unit < 1 << 50 {
             unit *= 1024;
         }
-        let tenths = (u128::from(self.0) * 10 / u128::from(unit)) as u64;
-        Bytes((u128::from(tenths) * u128::from(unit) / 10) as u64)
+        Bytes((tenths(u128::from(self.0), unit) * unit).div_ceil(10) as u64)
     }
 }
 
@@ -121,6 +129,10 @@ mod tests {
         assert_eq!(Bytes(17).to_string(), "17 B");
         let odd = Bytes((23 << 30) + 500_000_000);
         assert_eq!((odd.to_string(), odd.rounded_down().to_string()), ("23.5 GiB".into(), "23.4 GiB".into()));
+        assert_eq!(odd.rounded_up().to_string(), "23.5 GiB");
+        for bytes in [Bytes(17), Bytes(1025), Bytes(12_600_000), odd] {
+            assert!(bytes.rounded_up().to_string().parse::<Bytes>().unwrap() >= bytes, "{bytes}");
+        }
         assert!(odd.rounded_down().to_string().parse::<Bytes>().unwrap() <= odd);
     }
 

@@ -94,6 +94,27 @@ fn a_value_that_others_need_is_not_fused_away() {
     assert_eq!(plan.layers.iter().map(|layer| layer.name.as_str()).collect::<Vec<_>>()[1..], ["y", "z"]);
 }
 
+/// `x` is read by the last map and by the rechunk before it: joining that map would make its group wait for
+/// itself.
+#[test]
+fn a_group_never_waits_for_itself() {
+    let x = source(&[64], &[16]) * 2.0;
+    let y = x.rechunk(&[64]).rechunk(&[16]);
+    let plan = planned(&[&(&x + &y + 1.0)], "cpu-only").unwrap();
+    let fused: Vec<usize> = plan.layers.iter().map(|layer| layer.sources.len()).collect();
+    assert_eq!(fused.iter().max(), Some(&2), "the sum and the last map, no more: {fused:?}");
+}
+
+#[test]
+fn a_long_chain_fuses_whole() {
+    let mut x = source(&[64], &[16]);
+    for _ in 0..3000 {
+        x = x.sin();
+    }
+    let plan = planned(&[&x], "cpu-only").unwrap();
+    assert_eq!(plan.layers.iter().map(|layer| layer.sources.len()).max(), Some(3000));
+}
+
 #[test]
 fn case_a02_classes_never_fuse() {
     let x = source(&[4096, 1024], &[1024, 1024]);

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use outcrop::annotate::{Annotations, annotate};
+use outcrop::block::Block;
 use outcrop::collections::Array;
 use outcrop::collections::array::{Index, Over};
+use outcrop::device::contract::{Compiler, Device, DeviceError, Memory, Program, Queue};
 use outcrop::device::sim::{FaultPlan, SimDevice};
 use outcrop::dtype::DType;
 use outcrop::exec::Control;
+use outcrop::kernel::Arguments;
 use outcrop::machine::{DeviceId, Machine, MemoryId};
 use outcrop::session::Session;
 use outcrop::settings::Config;
@@ -18,12 +21,16 @@ fn config() -> Config {
 
 /// A described machine with one GPU, which is simulated.
 fn simulated(faults: FaultPlan) -> Session {
+    simulated_as(faults, |gpu| Arc::new(gpu))
+}
+
+fn simulated_as(faults: FaultPlan, wrap: impl FnOnce(SimDevice) -> Arc<dyn Device>) -> Session {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/machines/one-gpu.toml");
     let mut machine = Machine::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
     machine.devices[1].backend = outcrop::machine::Backend::Sim;
     let link = machine.link(MemoryId::HOST, machine.memory_of(DeviceId(1)));
     let gpu = SimDevice::new(machine.device(DeviceId(1)), Some(1 << 30), link, faults);
-    Session::on(machine, config()).with_device(Arc::new(gpu))
+    Session::on(machine, config()).with_device(wrap(gpu))
 }
 
 fn on(device: &str) -> Annotations {
@@ -102,6 +109,47 @@ fn a_failing_step_is_tried_again_as_often_as_allowed() {
         error,
         "layer 'fragile', block ('fragile', 0) at [0:8] on gpu0: gpu0: launch failed: simulated, at operation 1"
     );
+}
+
+/// A simulated device whose driver panics where it should wait.
+struct Panics(SimDevice);
+
+impl Device for Panics {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn memory(&self) -> &dyn Memory {
+        self.0.memory()
+    }
+    fn compiler(&self) -> &dyn Compiler {
+        self.0.compiler()
+    }
+    fn queue(&self) -> &dyn Queue {
+        self
+    }
+}
+
+impl Queue for Panics {
+    fn launch(&self, program: &Program, arguments: &Arguments) -> Result<(), DeviceError> {
+        self.0.queue().launch(program, arguments)
+    }
+    fn upload(&self, from: &Block, to: &Block) -> Result<(), DeviceError> {
+        self.0.queue().upload(from, to)
+    }
+    fn download(&self, from: &Block, to: &Block) -> Result<(), DeviceError> {
+        self.0.queue().download(from, to)
+    }
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        panic!("the driver is confused")
+    }
+}
+
+#[test]
+fn a_panic_while_waiting_for_a_device_ends_the_run() {
+    let session = simulated_as(FaultPlan::none(), |gpu| Arc::new(Panics(gpu)));
+    let x = Array::indices([8], DType::F32);
+    let error = session.compute(&annotate(on("gpu"), || &x * 2.0)).unwrap_err().to_string();
+    assert!(error.contains("panicked: the driver is confused"), "{error}");
 }
 
 #[test]

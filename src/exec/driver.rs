@@ -198,14 +198,13 @@ impl Pool<'_> {
     }
 
     fn attempt(&self, step: StepId) -> Result<(), StepError> {
-        catch_unwind(AssertUnwindSafe(|| self.work.run(step)))
-            .unwrap_or_else(|panic| Err(StepError::Panic { message: panic_message(&*panic) }))
+        caught(|| self.work.run(step))
     }
 
     /// A late error of a batch is every attempt's: nobody knows whose it was.
     fn synchronize(&self, lane: Lane, attempts: &mut [Attempt]) {
         let started = Instant::now();
-        if let Err(error) = self.work.synchronize(DeviceId(lane)) {
+        if let Err(error) = caught(|| self.work.synchronize(DeviceId(lane))) {
             attempts.iter_mut().for_each(|attempt| attempt.result = Err(error.clone()));
         }
         let share = started.elapsed() / attempts.len() as u32;
@@ -269,6 +268,8 @@ impl Pool<'_> {
                 Event::Finished(attempt.step)
             }
             Err(error) => {
+                // A late error comes after the value was kept; the ledger is about to take its bytes back.
+                self.work.free(attempt.step);
                 let retryable = error.retryable();
                 failure = Some(self.failure(core, attempt.step, error));
                 Event::Failed { step: attempt.step, retryable }
@@ -374,6 +375,12 @@ impl Pool<'_> {
     fn lock(&self) -> MutexGuard<'_, Core> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A panic as an error: a worker that is gone would leave its steps running for ever.
+fn caught(work: impl FnOnce() -> Result<(), StepError>) -> Result<(), StepError> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|panic| Err(StepError::Panic { message: panic_message(&*panic) }))
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

@@ -117,10 +117,10 @@ impl Ledger {
         }
     }
 
-    /// The first unstarted step has passed an overtaker.
+    /// An overtaker is none any more: the first unstarted step has passed it, or it failed.
     pub fn passed(&mut self, need: Need) {
         let account = &mut self.memories[usize::from(need.memory)];
-        account.ahead = account.ahead.saturating_sub(need.bytes());
+        account.ahead -= need.bytes();
     }
 
     /// A step is done: its scratch goes back, and itself needs no room any more.
@@ -184,9 +184,9 @@ impl Ledger {
         self.memories.iter().map(|account| account.peak).collect()
     }
 
-    /// Whether no resource is granted.
+    /// Whether no resource is granted, and no step counts as an overtaker.
     pub fn is_settled(&self) -> bool {
-        self.free == self.capacity
+        self.free == self.capacity && self.memories.iter().all(|account| account.ahead == 0)
     }
 }
 

@@ -3,6 +3,7 @@
 //! It knows which steps wait for what, which are ready, what may start, and when values are no longer
 //! needed. Equal events give equal commands. No allocation for a step in steady state.
 
+use crate::csr::Csr;
 use crate::exec::bitmap::Bitmap;
 use crate::exec::event::{Command, Event, Lane};
 use crate::exec::ledger::{Ledger, Need, millionths};
@@ -35,6 +36,8 @@ pub struct Reactor {
     state: Vec<StepState>,
     ready: Vec<Bitmap>,
     first: u32,
+    /// Steps whose bytes the ledger counts as ahead of `first`.
+    ahead: Vec<bool>,
     bypasses: u32,
     unfinished: usize,
     running: usize,
@@ -59,35 +62,6 @@ enum StepState {
     Done,
 }
 
-#[derive(Debug)]
-struct Csr {
-    offsets: Vec<u32>,
-    items: Vec<u32>,
-}
-
-impl Csr {
-    fn new(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        let mut offsets = vec![0u32; count + 1];
-        for (key, _) in pairs.clone() {
-            offsets[key as usize + 1] += 1;
-        }
-        for at in 0..count {
-            offsets[at + 1] += offsets[at];
-        }
-        let mut next = offsets.clone();
-        let mut items = vec![0; offsets[count] as usize];
-        for (key, item) in pairs {
-            items[next[key as usize] as usize] = item;
-            next[key as usize] += 1;
-        }
-        Csr { offsets, items }
-    }
-
-    fn range(&self, key: usize) -> std::ops::Range<usize> {
-        self.offsets[key] as usize..self.offsets[key + 1] as usize
-    }
-}
-
 impl Reactor {
     /// The state before anything runs. O(steps + operands).
     pub fn new(plan: &Plan) -> Self {
@@ -106,10 +80,8 @@ impl Reactor {
             scratch: plan.scratch(step),
         };
         let needs: Vec<Need> = plan.steps.iter().map(need).collect();
-        let last_reader: Vec<StepId> = (0..count)
-            .map(|at| readers.items[readers.range(at)].iter().copied().max().unwrap_or(at as u32))
-            .map(StepId)
-            .collect();
+        let last = |at: u32| StepId(readers.of(at).last().copied().unwrap_or(at));
+        let last_reader: Vec<StepId> = (0..count as u32).map(last).collect();
         let lanes = plan.steps.iter().map(|step| step.device.0).collect::<Vec<_>>();
         let lane_count = plan.device_names.len().max(1);
         Reactor {
@@ -118,15 +90,18 @@ impl Reactor {
             lanes,
             layers: plan.layers.iter().map(|layer| layer_needs(plan, layer)).collect(),
             layer_of: plan.steps.iter().map(|step| step.layer).collect(),
-            unread: (0..count).map(|at| readers.range(at).len() as u32).collect(),
+            unread: (0..count as u32).map(|at| readers.of(at).len() as u32).collect(),
             operands,
             followers,
-            last_reader: (0..count).map(|at| (readers.range(at).len() as u32).saturating_sub(1)).collect(),
+            last_reader: (0..count as u32)
+                .map(|at| (readers.of(at).len() as u32).saturating_sub(1))
+                .collect(),
             readers,
             waiting,
             state: vec![StepState::Waiting; count],
             ready: (0..lane_count).map(|_| Bitmap::new(count)).collect(),
             first: 0,
+            ahead: vec![false; count],
             bypasses: 0,
             unfinished: count,
             running: 0,
@@ -242,7 +217,8 @@ impl Reactor {
         self.ready[usize::from(self.lanes[at])].remove(step);
         self.state[at] = StepState::Running;
         self.running += 1;
-        self.ledger.start(StepId(step), self.needs[at], step != self.first);
+        self.ahead[at] = step != self.first;
+        self.ledger.start(StepId(step), self.needs[at], self.ahead[at]);
         self.ledger.take(&self.layers[self.layer_of[at] as usize].resources);
         if step == self.first {
             self.advance();
@@ -252,12 +228,15 @@ impl Reactor {
     /// Moves `first` past every step that has started.
     fn advance(&mut self) {
         let started = |state: StepState| matches!(state, StepState::Running | StepState::Done);
-        let own = self.first;
-        while (self.first as usize) < self.state.len() && started(self.state[self.first as usize]) {
-            if self.first != own {
-                self.ledger.passed(self.needs[self.first as usize]);
-            }
+        while self.state.get(self.first as usize).is_some_and(|state| started(*state)) {
+            self.no_longer_ahead(self.first);
             self.first += 1;
+        }
+    }
+
+    fn no_longer_ahead(&mut self, step: u32) {
+        if std::mem::take(&mut self.ahead[step as usize]) {
+            self.ledger.passed(self.needs[step as usize]);
         }
     }
 
@@ -269,15 +248,15 @@ impl Reactor {
         self.unfinished -= 1;
         self.ledger.finish(step, self.needs[at]);
         self.ledger.give(&self.layers[self.layer_of[at] as usize].resources);
-        for index in self.operands.range(at) {
-            self.was_read(self.operands.items[index], step, commands);
+        for index in self.operands.range(step.0) {
+            self.was_read(self.operands.item(index), step, commands);
         }
         if self.unread[at] == 0 {
             self.ledger.free(self.needs[at], step);
             commands.push(Command::Free(step));
         }
-        for index in self.followers.range(at) {
-            let follower = self.followers.items[index];
+        for index in self.followers.range(step.0) {
+            let follower = self.followers.item(index);
             self.waiting[follower as usize] -= 1;
             if self.waiting[follower as usize] == 0 {
                 self.make_ready(follower);
@@ -295,7 +274,7 @@ impl Reactor {
             commands.push(Command::Free(StepId(value)));
             return;
         }
-        let readers = &self.readers.items[self.readers.range(at)];
+        let readers = self.readers.of(value);
         let mut last = self.last_reader[at] as usize;
         if readers[last] == reader.0 {
             while self.state[readers[last] as usize] == StepState::Done && last > 0 {
@@ -311,6 +290,7 @@ impl Reactor {
         debug_assert_eq!(self.state[at], StepState::Running);
         self.running -= 1;
         self.ledger.fail(step, self.needs[at]);
+        self.no_longer_ahead(step.0);
         self.ledger.give(&self.layers[self.layer_of[at] as usize].resources);
         let failures = match self.attempts.iter_mut().find(|(id, _)| *id == step) {
             Some((_, failures)) => {

@@ -69,7 +69,7 @@ pub enum GraphError {
         shape: Shape,
     },
     /// An axis is too short for the operation.
-    #[error("{op}: axis {axis} has {extent} elements; at least {needed} are needed")]
+    #[error("{op}: axis {axis} has extent {extent}; at least {needed} is needed")]
     TooShort {
         /// The operation.
         op: &'static str,

@@ -4,6 +4,10 @@ use std::fmt;
 
 use crate::units::Bytes;
 
+/// Blocks of all layers together that a plan may have: with folds, pads and copies, their steps still have
+/// 32-bit ids.
+pub const TASKS_MAX: u64 = u32::MAX as u64 / 4;
+
 /// Planning failed. Nothing has run.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum PlanError {
@@ -13,7 +17,8 @@ pub enum PlanError {
     /// The plan needs more memory at once than the budget allows.
     #[error(
         "memory '{memory}': the plan needs {peak} at once, in '{layer}', and the budget is {budget}; \
-         raise the budget to {peak}, use fewer threads, or smaller chunks"
+         raise the budget to {}, or use smaller chunks",
+        peak.rounded_up()
     )]
     Memory {
         /// The memory.
@@ -26,7 +31,7 @@ pub enum PlanError {
         layer: String,
     },
     /// More tasks than the engine's dense ids can count.
-    #[error("the plan would have {tasks} tasks; at most {max} are supported: use larger chunks", max = u32::MAX)]
+    #[error("the plan would have {tasks} tasks; at most {TASKS_MAX} are supported: use larger chunks")]
     TooManyTasks {
         /// Tasks that the plan would have.
         tasks: u64,

@@ -1,8 +1,11 @@
 //! Joins elementwise layers into the layers that use them, so that their values never leave registers.
 //!
 //! A map joins the group of its users when all of them are in one group, read it element for element over
-//! the same blocks, sit in the same placement class and carry annotations that may fuse. A reduction can
-//! end a group: its expression takes in the maps before it.
+//! the same blocks, sit in the same place (a class, later a device) and carry annotations that may fuse. A
+//! reduction can end a group: its expression takes in the maps before it.
+//!
+//! Groups never wait for each other in a circle: a member that isn't the root is read by members alone, so
+//! that whatever depends on the group from outside depends on its root, which comes after all inputs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -73,13 +76,11 @@ pub fn fuse(graph: &LayerGraph, same_place: impl Fn(LayerId, LayerId) -> bool) -
     for index in (0..graph.len()).rev() {
         let id = LayerId::at(index);
         let layer = graph.layer(id);
-        if let Some(root) = group_to_join(graph, &users, &root_of, id).filter(|&root| same_place(id, root)) {
-            let joined = drafts.get(&root).and_then(|draft| draft.with(graph, id));
-            if let Some(draft) = joined {
-                drafts.insert(root, draft);
-                root_of[index] = root;
-                continue;
-            }
+        if let Some(root) = group_to_join(graph, &users, &root_of, id).filter(|&root| same_place(id, root))
+            && drafts.get_mut(&root).is_some_and(|draft| draft.join(graph, id))
+        {
+            root_of[index] = root;
+            continue;
         }
         drafts.insert(id, Draft::new(graph, id, layer));
     }
@@ -133,6 +134,8 @@ fn reads_neighbours(graph: &LayerGraph, user: LayerId, of: LayerId) -> bool {
 /// A group while it grows: what limits who may still join.
 struct Draft {
     members: Vec<LayerId>,
+    /// The layers outside that members read, each once.
+    inputs: Vec<LayerId>,
     annotations: Annotations,
     /// Every stencil of the group, with the layer that it reads.
     edges: Vec<(LayerId, usize, EdgeMode)>,
@@ -140,25 +143,37 @@ struct Draft {
 
 impl Draft {
     fn new(graph: &LayerGraph, id: LayerId, layer: &Layer) -> Self {
-        Draft { members: vec![id], annotations: layer.annotations().clone(), edges: edges(graph, id) }
+        let mut inputs = Vec::new();
+        add_distinct(&mut inputs, graph.inputs(id));
+        Draft { members: vec![id], inputs, annotations: layer.annotations().clone(), edges: edges(graph, id) }
     }
 
-    fn with(&self, graph: &LayerGraph, id: LayerId) -> Option<Draft> {
-        let annotations = self.annotations.fused(graph.layer(id).annotations()).ok()?;
-        let mut members = self.members.clone();
-        members.push(id);
-        if external(graph, &members).len() > FUSED_INPUTS_MAX {
-            return None;
-        }
+    /// Takes in a layer that members alone read, or says `false` and stays as it was.
+    fn join(&mut self, graph: &LayerGraph, id: LayerId) -> bool {
+        let Ok(annotations) = self.annotations.fused(graph.layer(id).annotations()) else { return false };
+        // Members come after what this layer reads, so that none of its inputs is one of them.
+        let mut inputs: Vec<LayerId> = self.inputs.iter().copied().filter(|&input| input != id).collect();
+        add_distinct(&mut inputs, graph.inputs(id));
         // A device that pads its inputs pads each axis in one way.
         let new = edges(graph, id);
         let clash = |a: &(LayerId, usize, EdgeMode), b: &(LayerId, usize, EdgeMode)| {
             a.0 == b.0 && a.1 == b.1 && a.2 != b.2
         };
-        if new.iter().any(|a| self.edges.iter().any(|b| clash(a, b))) {
-            return None;
+        if inputs.len() > FUSED_INPUTS_MAX || new.iter().any(|a| self.edges.iter().any(|b| clash(a, b))) {
+            return false;
         }
-        Some(Draft { members, annotations, edges: [self.edges.as_slice(), &new].concat() })
+        self.members.push(id);
+        self.edges.extend(new);
+        (self.inputs, self.annotations) = (inputs, annotations);
+        true
+    }
+}
+
+fn add_distinct(inputs: &mut Vec<LayerId>, more: &[LayerId]) {
+    for input in more {
+        if !inputs.contains(input) {
+            inputs.push(*input);
+        }
     }
 }
 
@@ -171,19 +186,6 @@ fn edges(graph: &LayerGraph, id: LayerId) -> Vec<(LayerId, usize, EdgeMode)> {
         _ => None,
     };
     expr.nodes().iter().filter_map(stencil).collect()
-}
-
-/// The layers outside `members` that they read, each once.
-fn external(graph: &LayerGraph, members: &[LayerId]) -> Vec<LayerId> {
-    let mut inputs = Vec::new();
-    for member in members {
-        for input in graph.inputs(*member) {
-            if !members.contains(input) && !inputs.contains(input) {
-                inputs.push(*input);
-            }
-        }
-    }
-    inputs
 }
 
 fn collect(graph: &LayerGraph, root_of: &[LayerId], mut drafts: HashMap<LayerId, Draft>) -> Groups {

@@ -11,7 +11,7 @@ use crate::ids::LayerId;
 use crate::kernel::{ArraySpec, Kernel, MapKernel, StateSpec, state_shape};
 use crate::machine::{DeviceId, Machine};
 use crate::plan::capability::{reads_neighbours_in_place, scratch_bytes, state_class};
-use crate::plan::error::PlanError;
+use crate::plan::error::{PlanError, TASKS_MAX};
 use crate::plan::fuse::{Group, Groups};
 use crate::plan::place::Placement;
 use crate::shape::Region;
@@ -73,7 +73,7 @@ pub fn plan_inputs(graph: &LayerGraph, groups: &Groups, group: &Group) -> Vec<Pl
 /// Makes the tasks of every block that outputs and sinks need.
 ///
 /// # Errors
-/// [`PlanError::TooManyTasks`] beyond 2^32.
+/// [`PlanError::TooManyTasks`] beyond [`TASKS_MAX`].
 pub fn lower(
     graph: &LayerGraph,
     groups: &Groups,
@@ -93,7 +93,7 @@ pub fn lower(
 fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<Vec<bool>>, PlanError> {
     let blocks = |group: &Group| graph.layer(group.root()).chunks().blocks();
     let total: u64 = groups.iter().map(|(_, group)| blocks(group) as u64).sum();
-    if total > u64::from(u32::MAX) / 4 {
+    if total > TASKS_MAX {
         return Err(PlanError::TooManyTasks { tasks: total });
     }
     let mut needed: Vec<Vec<bool>> = groups.iter().map(|(_, group)| vec![false; blocks(group)]).collect();

@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use crate::csr::Csr;
 use crate::plan::lower::TaskGraph;
 use crate::steps::StepKind;
 
@@ -30,34 +31,6 @@ struct Links {
     readers: Csr,
 }
 
-struct Csr {
-    offsets: Vec<u32>,
-    items: Vec<u32>,
-}
-
-impl Csr {
-    fn new(count: usize, pairs: &[(u32, u32)]) -> Self {
-        let mut offsets = vec![0u32; count + 1];
-        for &(key, _) in pairs {
-            offsets[key as usize + 1] += 1;
-        }
-        for at in 0..count {
-            offsets[at + 1] += offsets[at];
-        }
-        let mut next = offsets.clone();
-        let mut items = vec![0; pairs.len()];
-        for &(key, item) in pairs {
-            items[next[key as usize] as usize] = item;
-            next[key as usize] += 1;
-        }
-        Csr { offsets, items }
-    }
-
-    fn of(&self, key: u32) -> &[u32] {
-        &self.items[self.offsets[key as usize] as usize..self.offsets[key as usize + 1] as usize]
-    }
-}
-
 impl Links {
     fn new(tasks: &TaskGraph) -> Self {
         let count = tasks.tasks.len();
@@ -66,12 +39,11 @@ impl Links {
             values.extend(tasks.operands(task).iter().map(|&(from, _)| (from, task)));
         }
         // Orderings first: a walk backwards must finish what comes earlier before it makes new values.
-        let all: Vec<(u32, u32)> = tasks.orderings.iter().chain(&values).copied().collect();
-        let reversed: Vec<(u32, u32)> = all.iter().map(|&(a, b)| (b, a)).collect();
+        let all = tasks.orderings.iter().chain(&values).copied();
         Links {
-            before: Csr::new(count, &reversed),
-            after: Csr::new(count, &all),
-            readers: Csr::new(count, &values),
+            before: Csr::new(count, all.clone().map(|(a, b)| (b, a))),
+            after: Csr::new(count, all),
+            readers: Csr::new(count, values.iter().copied()),
         }
     }
 }
