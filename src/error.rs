@@ -59,6 +59,7 @@ impl Error {
             Error::Output(_) => ErrorClass::Resource,
             Error::Exec(error) => match error {
                 ExecError::Cancelled => ErrorClass::Cancelled,
+                ExecError::Start { .. } => ErrorClass::Resource,
                 ExecError::Stuck { .. } => ErrorClass::Bug,
                 ExecError::Compile { source, .. } | ExecError::Result { source, .. } => device_class(source),
                 ExecError::NoDevice { .. } => ErrorClass::Unsatisfiable,

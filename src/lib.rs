@@ -36,7 +36,7 @@
 //!
 //! # Who may use whom
 //!
-//! From the bottom: [`dtype`], [`shape`], [`units`], [`token`], [`ids`], [`key`], [`block`], [`annotate`]; then
+//! From the bottom: [`dtype`], [`shape`], [`units`], [`token`], [`ids`], [`key`], [`csr`], [`block`], [`annotate`]; then
 //! [`graph`]; then [`collections`] and [`kernel`] (kernels as data); [`machine`]; [`steps`] (the plan, shared
 //! by planner and executor); [`plan`], [`device`], [`exec`]; [`report`]; [`session`], which names the concrete
 //! devices; [`pipeline`] (the file), and the command. `tests/tidy` holds these arrows.

@@ -86,6 +86,8 @@ pub struct SourceReport {
     pub op: String,
     /// What was asked for it.
     pub annotations: serde_json::Value,
+    /// Why it didn't run where it was asked to, if so.
+    pub fallback: Option<String>,
 }
 
 /// Copies between memories.
@@ -176,6 +178,7 @@ fn layer_report(layer: &PlanLayer, machine: &Machine) -> LayerReport {
                 name: source.label.clone().unwrap_or_else(|| source.name.clone()),
                 op: source.op.to_owned(),
                 annotations: source.annotations.to_json(),
+                fallback: source.fallback.clone(),
             })
             .collect(),
     }
@@ -299,10 +302,10 @@ impl Report {
         self.layers.iter().try_for_each(|layer| write_fused(f, layer))
     }
 
-    /// Every reason once, with the layers that it holds for.
+    /// Every reason once, with the user's layers that it holds for, fused or not.
     fn write_fallbacks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-        for layer in &self.layers {
+        for layer in self.layers.iter().flat_map(|layer| &layer.sources) {
             let Some(reason) = layer.fallback.as_deref() else { continue };
             let at = reasons.iter().position(|(other, _)| *other == reason).unwrap_or_else(|| {
                 reasons.push((reason, Vec::new()));

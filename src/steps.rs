@@ -116,6 +116,8 @@ pub struct SourceLayer {
     pub op: &'static str,
     /// What was asked for it.
     pub annotations: Annotations,
+    /// Why it doesn't run where it was asked to, if so.
+    pub fallback: Option<String>,
 }
 
 /// What one group of fused layers became.

@@ -188,6 +188,25 @@ fn case_e09_a_fallback_is_said_and_can_be_denied() {
 }
 
 #[test]
+fn a_fallback_keeps_the_name_of_the_layer_that_fell_back() {
+    let x = source(&[64], &[64]);
+    let wished = annotate(device("prefer-gpu"), || (&x * 2.0).named("wished"));
+    let after = (&wished + 1.0).named("after");
+    let machine = machine("cpu-only");
+    let plan = plan(&layers(&[&after]), &machine, &settings()).unwrap();
+    assert_eq!(plan.layers.len(), 2, "both are on the host, and fuse: {plan}");
+    let text = outcrop::report::Report::of_plan(&plan, &machine, 0.0).to_string();
+    assert!(text.contains("fallback to the host: wished: this machine has no GPU"), "{text}");
+}
+
+#[test]
+fn more_tasks_than_the_engine_counts_are_refused() {
+    let x = Array::zeros([30_000, 30_000], DType::U8).rechunk(&[1, 1]);
+    let refused = plan_with(&x.sum(&Over::all()), "cpu-only", &settings()).unwrap_err();
+    assert!(matches!(refused, PlanError::TooManyTasks { tasks } if tasks > 900_000_000), "{refused}");
+}
+
+#[test]
 fn cpu_only_waives_and_says_what() {
     let x = source(&[64], &[64]);
     let y = annotate(device("gpu"), || (&x * 2.0).named("y"));

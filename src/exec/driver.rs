@@ -90,6 +90,10 @@ pub struct Outcome {
 /// The first failure that no retry mended; cancellation. Whatever the run held is given back.
 pub fn run(plan: &Plan, devices: &Devices, control: &Control) -> Result<Outcome, ExecError> {
     let started = Instant::now();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .map_err(|error| ExecError::Start { message: error.to_string() })?;
     let work = Work::prepare(plan, devices)?;
     let mut core = Core {
         reactor: Reactor::new(plan),
@@ -119,7 +123,7 @@ pub fn run(plan: &Plan, devices: &Devices, control: &Control) -> Result<Outcome,
             let pool = &pool;
             scope.spawn(move || pool.worker(lane));
         }
-        scope.spawn(|| pool.attend(control));
+        scope.spawn(|| pool.attend(&runtime, control));
     });
     let core = pool.core.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(failure) = core.failure {
@@ -322,11 +326,8 @@ impl Pool<'_> {
 
     /// The attendant: waits for the end, sends retries when they are due, shows progress, hears of
     /// cancellation.
-    fn attend(&self, control: &Control) {
+    fn attend(&self, runtime: &tokio::runtime::Runtime, control: &Control) {
         const GLANCE: Duration = Duration::from_millis(50);
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
-            return;
-        };
         runtime.block_on(async {
             loop {
                 let _ = tokio::time::timeout(self.next_due().min(GLANCE), self.attention.notified()).await;
@@ -366,8 +367,12 @@ impl Pool<'_> {
         }
         let (over, finished) = (core.over, core.finished.clone());
         drop(guard);
-        if let Some(watch) = &*control.watch.lock().unwrap_or_else(PoisonError::into_inner) {
-            watch(&finished);
+        // A watcher that panics is not called again; the run goes on.
+        let mut watch = control.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(told) = &*watch
+            && catch_unwind(AssertUnwindSafe(|| told(&finished))).is_err()
+        {
+            *watch = None;
         }
         over
     }

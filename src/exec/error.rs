@@ -52,6 +52,12 @@ pub enum ExecError {
         /// What went wrong the last time.
         source: Box<StepError>,
     },
+    /// The system didn't give what a run needs besides memory. Nothing has run.
+    #[error("the run can't start: {message}")]
+    Start {
+        /// What the system said.
+        message: String,
+    },
     /// Somebody asked it to stop.
     #[error("cancelled; no output was written")]
     Cancelled,

@@ -38,7 +38,8 @@ pub struct Reactor {
     first: u32,
     /// Steps whose bytes the ledger counts as ahead of `first`.
     ahead: Vec<bool>,
-    bypasses: u32,
+    /// For each lane, how often its steps overtook one that waits for a resource.
+    bypasses: Vec<u32>,
     unfinished: usize,
     running: usize,
     stopping: bool,
@@ -102,7 +103,7 @@ impl Reactor {
             ready: (0..lane_count).map(|_| Bitmap::new(count)).collect(),
             first: 0,
             ahead: vec![false; count],
-            bypasses: 0,
+            bypasses: vec![0; lane_count],
             unfinished: count,
             running: 0,
             stopping: false,
@@ -182,6 +183,7 @@ impl Reactor {
     /// resource holds back those that would take it.
     fn pick(&mut self, lane: Lane) -> Option<u32> {
         let ready = &self.ready[usize::from(lane)];
+        let bypasses = &mut self.bypasses[usize::from(lane)];
         let mut held_back: Option<u32> = None;
         let mut next = ready.next_from(0);
         for _ in 0..SCAN_MAX {
@@ -189,19 +191,14 @@ impl Reactor {
             let resources = &self.layers[self.layer_of[step as usize] as usize].resources;
             let claimed = held_back.is_some_and(|other| {
                 let wanted = &self.layers[self.layer_of[other as usize] as usize].resources;
-                self.bypasses >= BYPASS_MAX
-                    && resources.iter().any(|(r, _)| wanted.iter().any(|(w, _)| r == w))
+                *bypasses >= BYPASS_MAX && resources.iter().any(|(r, _)| wanted.iter().any(|(w, _)| r == w))
             });
             let fits = self.ledger.has(resources);
             if fits
                 && !claimed
                 && self.ledger.may_start(StepId(step), self.needs[step as usize], StepId(self.first))
             {
-                if held_back.is_some() {
-                    self.bypasses = self.bypasses.saturating_add(1);
-                } else {
-                    self.bypasses = 0;
-                }
+                *bypasses = if held_back.is_some() { bypasses.saturating_add(1) } else { 0 };
                 return Some(step);
             }
             if !fits && held_back.is_none() {

@@ -97,6 +97,7 @@ impl Pipeline {
                     None => {}
                 }
             }
+            problems.extend(replaced_inputs(&checked, folder, out));
             let config = config(&checked.settings);
             if problems.is_empty() { Ok((config, arrays, stored)) } else { Err(problems) }
         };
@@ -134,6 +135,26 @@ impl Pipeline {
         let problems: Vec<Problem> = self.stored.iter().filter_map(refused).collect();
         if problems.is_empty() { Ok(()) } else { Err(Rejected { file: self.source.clone(), problems }) }
     }
+}
+
+/// Outputs whose file is one that an input reads: it would be gone after the run.
+fn replaced_inputs(checked: &check::Checked, folder: &Path, out: &Path) -> Vec<Problem> {
+    let read = |input: &check::Input| match &input.source {
+        check::Source::Npy { path, .. } => {
+            let base = if path.span.is_some() { folder } else { Path::new("") };
+            let real = std::fs::canonicalize(base.join(&path.value)).ok()?;
+            Some((real, input.name.value.clone()))
+        }
+        check::Source::Generated { .. } => None,
+    };
+    let inputs: Vec<(PathBuf, String)> = checked.inputs.iter().filter_map(read).collect();
+    let replaced = |output: &check::Output| {
+        let target = std::fs::canonicalize(out.join(&output.path)).ok()?;
+        let (_, input) = inputs.iter().find(|(path, _)| *path == target)?;
+        let message = format!("'{}' is the file that the input '{input}' reads", output.path.display());
+        Some(Problem::new(message, output.path_span.clone()).help("give the output another name"))
+    };
+    checked.outputs.iter().filter_map(replaced).collect()
 }
 
 fn config(settings: &schema::Settings) -> Config {

@@ -6,7 +6,7 @@ use crate::units::Bytes;
 
 /// Blocks of all layers together that a plan may have: with folds, pads and copies, their steps still have
 /// 32-bit ids.
-pub const TASKS_MAX: u64 = u32::MAX as u64 / 4;
+pub const TASKS_MAX: u64 = 1 << 26;
 
 /// Planning failed. Nothing has run.
 #[derive(Debug, Clone, thiserror::Error)]

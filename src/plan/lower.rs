@@ -92,7 +92,12 @@ pub fn lower(
 /// For each group, which blocks of its result are needed.
 fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<Vec<bool>>, PlanError> {
     let blocks = |group: &Group| graph.layer(group.root()).chunks().blocks();
-    let total: u64 = groups.iter().map(|(_, group)| blocks(group) as u64).sum();
+    // A reduction has a task for each block that it folds, and at most a seventh more to combine them.
+    let tasks = |group: &Group| match &group.op {
+        Op::Reduce(reduce) => reduce.domain.blocks() as u64 * 8 / 7 + blocks(group) as u64,
+        _ => blocks(group) as u64,
+    };
+    let total = groups.iter().fold(0u64, |total, (_, group)| total.saturating_add(tasks(group)));
     if total > TASKS_MAX {
         return Err(PlanError::TooManyTasks { tasks: total });
     }

@@ -88,7 +88,7 @@ fn layers(
         let is_waived = settings.cpu_only && resolution.fallback.is_some();
         PlanLayer {
             name: root.label().unwrap_or(root.name()).to_owned(),
-            sources: group.layers.iter().map(|&layer| source(graph, layer)).collect(),
+            sources: group.layers.iter().map(|&layer| source(graph, resolved, layer)).collect(),
             op: group.op.clone(),
             dtype: root.dtype(),
             chunks: root.chunks().clone(),
@@ -127,13 +127,14 @@ fn reserve(group: &Group, root: &crate::graph::layer::Layer, inputs: &[crate::st
     asked.0.saturating_sub((value + read) as u64)
 }
 
-fn source(graph: &LayerGraph, id: LayerId) -> SourceLayer {
+fn source(graph: &LayerGraph, resolved: &Resolved, id: LayerId) -> SourceLayer {
     let layer = graph.layer(id);
     SourceLayer {
         name: layer.name().to_owned(),
         label: layer.label().map(str::to_owned),
         op: layer.op().name(),
         annotations: layer.annotations().clone(),
+        fallback: resolved.of(id).fallback.clone(),
     }
 }
 

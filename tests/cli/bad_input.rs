@@ -153,3 +153,15 @@ fn the_command_line() {
     assert_eq!(code(&["functions"]), 0);
     assert_eq!(scratch.names(), ["m.toml", "p.toml"]);
 }
+
+#[test]
+fn an_output_never_replaces_an_input() {
+    let raster = include_bytes!("../../examples/expected/hillshade.npy");
+    let pipeline = "[inputs.a]\npath = \"a.npy\"\n\n[[layer]]\nname = \"x\"\nexpr = 'a + 1'\n\n[outputs]\nx = \"a.npy\"\n";
+    let scratch = Scratch::new().with("a.npy", raster).with("p.toml", pipeline);
+    let ran = scratch.outcrop(&["run", "p.toml", "--cpu-only"]);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("'a.npy' is the file that the input 'a' reads"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("p.toml:9:5"), "{}", ran.stderr);
+    assert_eq!(std::fs::read(scratch.path().join("a.npy")).unwrap(), raster);
+}

@@ -112,7 +112,7 @@ fn check(seed: u64, program: &Program) -> Result<Tally, String> {
             .map_err(|problem| format!("(b) node {at}: {problem}"))?;
     }
     for (label, faults) in [("(c)", FaultPlan::none()), ("(e)", FaultPlan::seeded(seed, 2000, 4))] {
-        let session = simulated(threads, seed % 3 == 0, &faults);
+        let session = simulated(threads, seed.is_multiple_of(3), &faults);
         match run(&session, program, style(Some(seed + 7), ANY_DEVICE)) {
             Ok(done) => {
                 same(label, &chunked, &done.results)?;
