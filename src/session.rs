@@ -18,7 +18,6 @@ use crate::plan;
 use crate::report::Report;
 use crate::settings::{Config, Settings};
 use crate::steps::Plan;
-use crate::units::Bytes;
 
 /// Runs collections on a machine.
 ///
@@ -149,7 +148,7 @@ impl Session {
                 #[cfg(feature = "wgpu")]
                 Backend::Wgpu => {
                     let budget = plan.memories[usize::from(self.machine.memory_of(id).0)].budget;
-                    let budget = budget.map(|bytes| Bytes(with_rounding(bytes.0)));
+                    let budget = budget.map(|bytes| crate::units::Bytes(with_rounding(bytes.0)));
                     Some(Arc::new(crate::device::wgpu::WgpuDevice::of(info, budget)?))
                 }
                 #[cfg(not(feature = "wgpu"))]
