@@ -13,11 +13,12 @@ use crate::exec::{self, Control, Devices};
 use crate::graph::layer::Layer;
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::{CopyRule, Op};
-use crate::machine::{Backend, DeviceId, Machine, MemoryId};
+use crate::machine::{Backend, DeviceId, Machine};
 use crate::plan;
 use crate::report::Report;
 use crate::settings::{Config, Settings};
 use crate::steps::Plan;
+use crate::units::Bytes;
 
 /// Runs collections on a machine.
 ///
@@ -143,14 +144,12 @@ impl Session {
             if !used || open[at].is_some() {
                 continue;
             }
+            let budget = plan.memories[usize::from(self.machine.memory_of(id).0)].budget;
+            let capacity = budget.map(with_rounding);
             open[at] = match info.backend {
-                Backend::Host => Some(Arc::new(Host::new(self.host_capacity().map(with_rounding)))),
+                Backend::Host => Some(Arc::new(Host::new(capacity.map(|bytes| bytes.0)))),
                 #[cfg(feature = "wgpu")]
-                Backend::Wgpu => {
-                    let budget = plan.memories[usize::from(self.machine.memory_of(id).0)].budget;
-                    let budget = budget.map(|bytes| crate::units::Bytes(with_rounding(bytes.0)));
-                    Some(Arc::new(crate::device::wgpu::WgpuDevice::of(info, budget)?))
-                }
+                Backend::Wgpu => Some(Arc::new(crate::device::wgpu::WgpuDevice::of(info, capacity)?)),
                 #[cfg(not(feature = "wgpu"))]
                 Backend::Wgpu => None,
                 Backend::Cuda | Backend::Sim => None,
@@ -158,22 +157,13 @@ impl Session {
         }
         Ok(Devices::new(open.clone()))
     }
-
-    fn host_capacity(&self) -> Option<u64> {
-        let size = self.machine.memory(MemoryId::HOST).bytes;
-        let set = self.settings.memory;
-        match (size, set) {
-            (Some(size), Some(set)) => Some(size.min(set).0),
-            (size, set) => size.or(set).map(|bytes| bytes.0),
-        }
-    }
 }
 
 /// The ledger counts elements; allocators round small buffers up to lines and words. Their hard limit leaves
 /// room for that, so that what the ledger grants is there.
-fn with_rounding(budget: u64) -> u64 {
+fn with_rounding(budget: Bytes) -> Bytes {
     const SMALL_BUFFERS: u64 = 1 << 20;
-    budget + budget / 64 + SMALL_BUFFERS
+    Bytes(budget.0 + budget.0 / 64 + SMALL_BUFFERS)
 }
 
 /// An output that is a source is copied: its blocks are the source's own memory, or a file's.

@@ -67,7 +67,9 @@ pub fn measure(plan: &mut Plan, machine: &Machine, settings: &Settings) -> Resul
     Ok(())
 }
 
-fn budget(machine: &Machine, settings: &Settings, memory: MemoryId) -> Option<Bytes> {
+/// What may be held in a memory: its size, and the host's no more than the user's budget. `None` where neither
+/// is known.
+pub fn budget(machine: &Machine, settings: &Settings, memory: MemoryId) -> Option<Bytes> {
     let size = machine.memory(memory).bytes;
     let set = settings.memory.filter(|_| memory == MemoryId::HOST);
     match (size, set) {

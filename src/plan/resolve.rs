@@ -10,6 +10,7 @@ use crate::ids::LayerId;
 use crate::machine::{DeviceId, DeviceInfo, DeviceKind, Machine};
 use crate::plan::capability;
 use crate::plan::error::{PlanError, Unsatisfied};
+use crate::plan::memory::budget;
 use crate::settings::Settings;
 use crate::units::Bytes;
 
@@ -222,12 +223,7 @@ impl Ask<'_> {
     }
 
     fn capacity(&self, id: DeviceId) -> Option<Bytes> {
-        let own = self.machine.memory(self.machine.memory_of(id)).bytes;
-        let budget = self.settings.memory.filter(|_| id == DeviceId::HOST);
-        match (own, budget) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        budget(self.machine, self.settings, self.machine.memory_of(id))
     }
 
     /// The device with the fewest obstacles, the larger memory first; a GPU where one is wanted and there.
