@@ -16,7 +16,7 @@ use crate::graph::op::{CopyRule, Op};
 use crate::graph::piece::{Piece, copy_pieces, padded_pieces};
 use crate::ids::StepId;
 use crate::kernel::Kernel;
-use crate::key::{EmptyName, Key};
+use crate::key::{Key, KeyError};
 use crate::machine::{DeviceId, MemoryId};
 use crate::shape::{Region, Shape};
 use crate::units::Bytes;
@@ -274,14 +274,14 @@ impl Plan {
     /// The key of the block that a step works on.
     ///
     /// # Errors
-    /// [`EmptyName`] when the layer has no name, which collections don't let happen.
-    pub fn key(&self, id: StepId) -> Result<Key, EmptyName> {
+    /// [`KeyError::EmptyName`] when the layer has no name, which collections don't let happen.
+    pub fn key(&self, id: StepId) -> Result<Key, KeyError> {
         let (step, layer) = (self.step(id), self.layer_of(id));
         let grid = match (&layer.op, step.kind) {
             (Op::Reduce(reduce), StepKind::Fold) => reduce.domain.grid(),
             _ => layer.chunks.grid(),
         };
-        Key::new(layer.name.clone(), grid.unravel(step.block as usize))
+        Key::block(layer.name.clone(), &grid.unravel(step.block as usize))
     }
 
     /// Type and shape of a step's value.
