@@ -53,7 +53,7 @@ impl Error {
         match self {
             Error::Graph(_) | Error::Machine(_) => ErrorClass::User,
             Error::Plan(PlanError::Unsatisfiable(_) | PlanError::Memory { .. }) => ErrorClass::Unsatisfiable,
-            Error::Plan(PlanError::TooManyTasks { .. }) => ErrorClass::User,
+            Error::Plan(PlanError::TooManyTasks { .. } | PlanError::Graph(_)) => ErrorClass::User,
             Error::Plan(PlanError::Bug { .. }) => ErrorClass::Bug,
             Error::Device(error) => device_class(error),
             Error::Output(_) => ErrorClass::Resource,
@@ -66,7 +66,9 @@ impl Error {
                 ExecError::Step { source, .. } => match &**source {
                     StepError::Device(source) => device_class(source),
                     StepError::Bug { .. } => ErrorClass::Bug,
-                    StepError::Panic { .. } | StepError::Timeout { .. } => ErrorClass::User,
+                    StepError::Panic { .. } | StepError::Timeout { .. } | StepError::Task(_) => {
+                        ErrorClass::User
+                    }
                     StepError::Transfer(_) => ErrorClass::Resource,
                 },
             },

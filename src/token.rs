@@ -3,6 +3,7 @@
 //! Equal content gives an equal token in every process and on every platform; annotations are left out.
 
 mod block;
+mod unique;
 mod values;
 
 use std::fmt;

@@ -51,7 +51,7 @@ fn arithmetic_over_chunks() {
 fn reductions_slices_and_stencils() {
     let x = Array::indices([5, 7], DType::F32).rechunk(&[2, 3]);
     let session = Session::new(config());
-    let outputs = [
+    let outputs = vec![
         x.sum(&Over::all()),
         x.mean(&Over::axis(0)),
         x.max(&Over::axis(-1)),
@@ -60,7 +60,7 @@ fn reductions_slices_and_stencils() {
         x.std(0, &Over::all()),
     ];
     let values: Vec<Vec<f64>> = session
-        .compute_all(&outputs.iter().collect::<Vec<_>>())
+        .compute(&outputs)
         .unwrap()
         .iter()
         .map(|block| block.to_f64_vec().unwrap())
@@ -82,7 +82,7 @@ fn a_gpu_stage_between_two_host_stages() {
     let session = simulated(FaultPlan::none());
     let prepared = session.prepare(&[after.layer().unwrap().clone()]).unwrap();
     let done = session.run(&prepared, &Control::new()).unwrap();
-    assert_eq!(done.results[0].to_vec::<f32>().unwrap(), vec![64.0 * 2.0 * 3.0 - 1.0; 64 * 64]);
+    assert_eq!(done.results[0].array().unwrap().to_vec::<f32>().unwrap(), vec![64.0 * 2.0 * 3.0 - 1.0; 64 * 64]);
     let edges: Vec<(&str, &str, u64)> = done
         .report
         .transfers

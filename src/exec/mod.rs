@@ -17,3 +17,4 @@ mod work;
 pub use driver::{Control, Devices, Outcome, run};
 pub use error::{ExecError, StepError};
 pub use record::RunRecord;
+pub use work::ResultValue;

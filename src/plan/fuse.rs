@@ -31,6 +31,8 @@ pub struct Group {
     pub op: Op,
     /// The layers read from other groups, in the order in which the operation numbers them.
     pub inputs: Vec<LayerId>,
+    /// The layers outside that must be done before the group begins, though it reads nothing of them.
+    pub after: Vec<LayerId>,
     /// The annotations that govern the group's tasks; the sources keep their own.
     pub annotations: Annotations,
 }
@@ -69,14 +71,16 @@ impl Groups {
 /// Fuses layers for which `same_place` holds. O(layers + nodes of their expressions).
 pub fn fuse(graph: &LayerGraph, same_place: impl Fn(LayerId, LayerId) -> bool) -> Groups {
     let users = graph.users();
+    let apart = apart(graph);
     // Walking backwards, a layer's users have their groups before it asks to join one. Groups are named by
     // their root until all are known.
-    let mut root_of: Vec<LayerId> = (0..graph.len()).map(LayerId::at).collect();
+    let mut root_of: Vec<LayerId> = (0..graph.layer_count()).map(LayerId::at).collect();
     let mut drafts: HashMap<LayerId, Draft> = HashMap::new();
-    for index in (0..graph.len()).rev() {
+    for index in (0..graph.layer_count()).rev() {
         let id = LayerId::at(index);
         let layer = graph.layer(id);
-        if let Some(root) = group_to_join(graph, &users, &root_of, id).filter(|&root| same_place(id, root))
+        let root = if apart[index] { None } else { group_to_join(graph, &users, &root_of, id) };
+        if let Some(root) = root.filter(|&root| same_place(id, root))
             && drafts.get_mut(&root).is_some_and(|draft| draft.join(graph, id))
         {
             root_of[index] = root;
@@ -87,6 +91,14 @@ pub fn fuse(graph: &LayerGraph, same_place: impl Fn(LayerId, LayerId) -> bool) -
     collect(graph, &root_of, drafts)
 }
 
+/// Layers whose values must be there: those asked for, and those that others wait for.
+fn apart(graph: &LayerGraph) -> Vec<bool> {
+    let mut apart = vec![false; graph.layer_count()];
+    graph.outputs().iter().for_each(|output| apart[output.index()] = true);
+    graph.layers().flat_map(|(id, _)| graph.after(id)).for_each(|other| apart[other.index()] = true);
+    apart
+}
+
 /// The root of the one group that all users of a map are in, provided each reads it element for element.
 fn group_to_join(
     graph: &LayerGraph,
@@ -95,7 +107,7 @@ fn group_to_join(
     id: LayerId,
 ) -> Option<LayerId> {
     let layer = graph.layer(id);
-    if !matches!(layer.op(), Op::Map(_)) || graph.outputs().contains(&id) {
+    if !matches!(layer.op(), Op::Map(_)) {
         return None;
     }
     let users = &users[id.index()];
@@ -189,9 +201,9 @@ fn edges(graph: &LayerGraph, id: LayerId) -> Vec<(LayerId, usize, EdgeMode)> {
 }
 
 fn collect(graph: &LayerGraph, root_of: &[LayerId], mut drafts: HashMap<LayerId, Draft>) -> Groups {
-    let mut group_of = vec![GroupId(0); graph.len()];
+    let mut group_of = vec![GroupId(0); graph.layer_count()];
     let mut groups = Vec::with_capacity(drafts.len());
-    for index in 0..graph.len() {
+    for index in 0..graph.layer_count() {
         let root = LayerId::at(index);
         let Some(draft) = drafts.remove(&root) else { continue };
         let mut layers = draft.members;
@@ -201,7 +213,9 @@ fn collect(graph: &LayerGraph, root_of: &[LayerId], mut drafts: HashMap<LayerId,
             debug_assert_eq!(root_of[layer.index()], root);
             group_of[layer.index()] = GroupId::at(groups.len());
         }
-        groups.push(Group { layers, op, inputs, annotations: draft.annotations });
+        let mut after = Vec::new();
+        layers.iter().for_each(|&layer| add_distinct(&mut after, graph.after(layer)));
+        groups.push(Group { layers, op, inputs, after, annotations: draft.annotations });
     }
     Groups { groups, group_of }
 }

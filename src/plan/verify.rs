@@ -1,5 +1,6 @@
 //! The rules that every plan keeps, checked after it is made.
 
+use crate::graph::layer::Origin;
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::StepId;
 use crate::machine::Machine;
@@ -47,8 +48,9 @@ fn annotations(plan: &Plan, graph: &LayerGraph) -> Result<(), PlanError> {
     for source in plan.layers.iter().flat_map(|layer| &layer.sources) {
         planned.push((&source.name, source.annotations.to_string()));
     }
+    let origins: Vec<Origin> = graph.layers().flat_map(|(_, layer)| layer.origins()).collect();
     let mut given: Vec<(&str, String)> =
-        graph.layers().map(|(_, layer)| (layer.name(), layer.annotations().to_string())).collect();
+        origins.iter().map(|origin| (&*origin.name, origin.annotations.to_string())).collect();
     planned.sort_unstable();
     given.sort_unstable();
     if planned == given {
