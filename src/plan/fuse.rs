@@ -66,9 +66,11 @@ impl Groups {
     }
 }
 
-/// Fuses layers for which `same_place` holds. O(layers + nodes of their expressions).
+/// Fuses layers for which `same_place` holds. O(layers + edges + nodes of their expressions).
 pub fn fuse(graph: &LayerGraph, same_place: impl Fn(LayerId, LayerId) -> bool) -> Groups {
     let users = graph.users();
+    let mut is_output = vec![false; graph.len()];
+    graph.outputs().iter().for_each(|id| is_output[id.index()] = true);
     // Walking backwards, a layer's users have their groups before it asks to join one. Groups are named by
     // their root until all are known.
     let mut root_of: Vec<LayerId> = (0..graph.len()).map(LayerId::at).collect();
@@ -76,7 +78,9 @@ pub fn fuse(graph: &LayerGraph, same_place: impl Fn(LayerId, LayerId) -> bool) -
     for index in (0..graph.len()).rev() {
         let id = LayerId::at(index);
         let layer = graph.layer(id);
-        if let Some(root) = group_to_join(graph, &users, &root_of, id).filter(|&root| same_place(id, root))
+        if !is_output[index]
+            && let Some(root) = group_to_join(graph, &users, &root_of, id)
+            && same_place(id, root)
             && drafts.get_mut(&root).is_some_and(|draft| draft.join(graph, id))
         {
             root_of[index] = root;
@@ -95,7 +99,7 @@ fn group_to_join(
     id: LayerId,
 ) -> Option<LayerId> {
     let layer = graph.layer(id);
-    if !matches!(layer.op(), Op::Map(_)) || graph.outputs().contains(&id) {
+    if !matches!(layer.op(), Op::Map(_)) {
         return None;
     }
     let users = &users[id.index()];
