@@ -22,9 +22,9 @@ use crate::ids::{GroupId, LayerId};
 /// A kernel reads at most this many arrays: WebGPU guarantees eight storage buffers, one is the output.
 pub const FUSED_INPUTS_MAX: usize = 7;
 
-/// A kernel computes about this many nodes at most: beside so much arithmetic a stored value costs nothing,
-/// compilers stay quick, and the host numbers a kernel's values with 16 bits.
-pub const FUSED_NODES_MAX: usize = 1 << 12;
+/// The expressions fused into a kernel have at most this many nodes together: beside so much arithmetic a
+/// stored value costs nothing, and the host numbers a kernel's values with 16 bits.
+pub const FUSED_NODES_MAX: usize = 1 << 14;
 
 /// Layers that one kernel computes.
 #[derive(Clone, Debug)]
