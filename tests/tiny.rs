@@ -171,3 +171,27 @@ fn errors_name_the_line_of_the_call() {
     let error = Session::new(config()).compute(&(wrong * 2.0)).unwrap_err().to_string();
     assert_eq!(error, format!("{}:{line}: add: shapes (3,) and (4,) don't broadcast together", file!()));
 }
+
+#[test]
+fn a_thousand_maps_are_one_kernel_and_six_thousand_are_two() {
+    let session = Session::new(config());
+    for (maps, kernels) in [(1000, 1), (6000, 2)] {
+        let chain = (0..maps).fold(Array::zeros([8], DType::F64), |x, i| &x + f64::from(i % 300));
+        let prepared = session.prepare(&[chain.layer().unwrap().clone()]).unwrap();
+        assert_eq!(prepared.plan.kernels.len(), kernels, "{maps} maps");
+        let want: f64 = (0..maps).map(|i| f64::from(i % 300)).sum();
+        assert_eq!(session.compute(&chain).unwrap().to_vec::<f64>().unwrap(), [want; 8]);
+    }
+}
+
+#[test]
+fn kernels_with_zeros_of_both_signs_are_two() {
+    let x = Array::ones([2], DType::F64);
+    let session = Session::new(config());
+    let outputs = [&x * 0.0, &x * -0.0].map(|zero| zero.layer().unwrap().clone());
+    let prepared = session.prepare(&outputs).unwrap();
+    let done = session.run(&prepared, &Control::new()).unwrap();
+    let signs: Vec<bool> =
+        done.results.iter().map(|zero| zero.to_vec::<f64>().unwrap()[0].is_sign_negative()).collect();
+    assert_eq!(signs, [false, true]);
+}

@@ -22,6 +22,10 @@ use crate::ids::{GroupId, LayerId};
 /// A kernel reads at most this many arrays: WebGPU guarantees eight storage buffers, one is the output.
 pub const FUSED_INPUTS_MAX: usize = 7;
 
+/// The expressions fused into a kernel have at most this many nodes together: beside so much arithmetic a
+/// stored value costs nothing, and the host numbers a kernel's values with 16 bits.
+pub const FUSED_NODES_MAX: usize = 1 << 14;
+
 /// Layers that one kernel computes.
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -68,7 +72,7 @@ impl Groups {
     }
 }
 
-/// Fuses layers for which `same_place` holds. O(layers + nodes of their expressions).
+/// Fuses layers for which `same_place` holds. O(layers + edges + nodes of their expressions).
 pub fn fuse(graph: &LayerGraph, same_place: impl Fn(LayerId, LayerId) -> bool) -> Groups {
     let users = graph.users();
     let apart = apart(graph);
@@ -79,8 +83,9 @@ pub fn fuse(graph: &LayerGraph, same_place: impl Fn(LayerId, LayerId) -> bool) -
     for index in (0..graph.layer_count()).rev() {
         let id = LayerId::at(index);
         let layer = graph.layer(id);
-        let root = if apart[index] { None } else { group_to_join(graph, &users, &root_of, id) };
-        if let Some(root) = root.filter(|&root| same_place(id, root))
+        if !apart[index]
+            && let Some(root) = group_to_join(graph, &users, &root_of, id)
+            && same_place(id, root)
             && drafts.get_mut(&root).is_some_and(|draft| draft.join(graph, id))
         {
             root_of[index] = root;
@@ -149,15 +154,18 @@ struct Draft {
     /// The layers outside that members read, each once.
     inputs: Vec<LayerId>,
     annotations: Annotations,
-    /// Every stencil of the group, with the layer that it reads.
+    /// The layers and axes along which stencils read them, each once.
     edges: Vec<(LayerId, usize, EdgeMode)>,
+    /// Nodes of the members' expressions.
+    nodes: usize,
 }
 
 impl Draft {
     fn new(graph: &LayerGraph, id: LayerId, layer: &Layer) -> Self {
         let mut inputs = Vec::new();
         add_distinct(&mut inputs, graph.inputs(id));
-        Draft { members: vec![id], inputs, annotations: layer.annotations().clone(), edges: edges(graph, id) }
+        let (annotations, edges) = (layer.annotations().clone(), edges(graph, id));
+        Draft { members: vec![id], inputs, annotations, edges, nodes: nodes(layer) }
     }
 
     /// Takes in a layer that members alone read, or says `false` and stays as it was.
@@ -171,22 +179,30 @@ impl Draft {
         let clash = |a: &(LayerId, usize, EdgeMode), b: &(LayerId, usize, EdgeMode)| {
             a.0 == b.0 && a.1 == b.1 && a.2 != b.2
         };
-        if inputs.len() > FUSED_INPUTS_MAX || new.iter().any(|a| self.edges.iter().any(|b| clash(a, b))) {
+        let nodes = self.nodes + nodes(graph.layer(id));
+        if inputs.len() > FUSED_INPUTS_MAX
+            || nodes > FUSED_NODES_MAX
+            || new.iter().any(|a| self.edges.iter().any(|b| clash(a, b)))
+        {
             return false;
         }
         self.members.push(id);
-        self.edges.extend(new);
-        (self.inputs, self.annotations) = (inputs, annotations);
+        add_distinct(&mut self.edges, &new);
+        (self.inputs, self.annotations, self.nodes) = (inputs, annotations, nodes);
         true
     }
 }
 
-fn add_distinct(inputs: &mut Vec<LayerId>, more: &[LayerId]) {
-    for input in more {
-        if !inputs.contains(input) {
-            inputs.push(*input);
+fn add_distinct<T: Copy + PartialEq>(known: &mut Vec<T>, more: &[T]) {
+    for one in more {
+        if !known.contains(one) {
+            known.push(*one);
         }
     }
+}
+
+fn nodes(layer: &Layer) -> usize {
+    expr_of(layer).map_or(0, |expr| expr.nodes().len())
 }
 
 fn edges(graph: &LayerGraph, id: LayerId) -> Vec<(LayerId, usize, EdgeMode)> {
