@@ -86,6 +86,7 @@ impl PipelineArguments {
             deny_fallback: self.deny_fallback.then_some(true),
             allow_software_gpu: self.allow_software_gpu.then_some(true),
             resources: None,
+            ..Config::default()
         };
         flags.or(pipeline.config())
     }

@@ -249,7 +249,7 @@ impl Pool<'_> {
     }
 
     fn report(&self, core: &mut Core, mut attempt: Attempt) {
-        let limit = self.plan.layer_of(attempt.step).annotations.timeout();
+        let limit = self.plan.terms_of(attempt.step).timeout;
         if let Some(limit) = limit.filter(|limit| attempt.result.is_ok() && attempt.busy > *limit) {
             attempt.result = Err(StepError::Timeout { took: attempt.busy, limit });
         }

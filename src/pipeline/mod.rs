@@ -165,6 +165,7 @@ fn config(settings: &schema::Settings) -> Config {
         deny_fallback: settings.deny_fallback,
         allow_software_gpu: settings.allow_software_gpu,
         resources: settings.resources.clone(),
+        ..Config::default()
     }
 }
 

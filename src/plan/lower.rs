@@ -90,7 +90,7 @@ pub fn lower(
 }
 
 /// For each group, which blocks of its result are needed.
-fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<Vec<bool>>, PlanError> {
+pub(super) fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<Vec<bool>>, PlanError> {
     let blocks = |group: &Group| graph.layer(group.root()).chunks().blocks();
     // A reduction has a task for each block that it folds, and at most a seventh more to combine them.
     let tasks = |group: &Group| match &group.op {
@@ -321,6 +321,7 @@ impl Draft<'_> {
             memory: crate::machine::MemoryId::HOST,
             bytes,
             output: Step::NO_OUTPUT,
+            terms: 0,
         }
     }
 }
