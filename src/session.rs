@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::annotate::{Annotations, Overrides};
 use crate::block::Block;
 use crate::collections::Array;
 use crate::device::contract::Device;
@@ -73,6 +74,12 @@ impl Session {
         Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices) }
     }
 
+    /// The session with default annotations for all layers that don't say otherwise, inside those it has.
+    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
+        self.settings.annotations = self.settings.annotations.inner(&annotations);
+        self
+    }
+
     /// Uses this device in the place of the machine's device of the same name: a simulated one, say.
     pub fn with_device(self, device: Arc<dyn Device>) -> Self {
         if let Some(id) = self.machine.device_by_name(device.name()) {
@@ -114,10 +121,20 @@ impl Session {
 
     /// Plans some outputs: arrays to keep, or sinks.
     pub fn prepare(&self, outputs: &[Arc<Layer>]) -> Result<Prepared, Error> {
+        self.prepare_with(outputs, &Overrides::new())
+    }
+
+    /// Plans some outputs under annotations that go over those of the layers and of the session.
+    ///
+    /// # Errors
+    /// As [`prepare`](Session::prepare); a pattern that matches no layer.
+    pub fn prepare_with(&self, outputs: &[Arc<Layer>], overrides: &Overrides) -> Result<Prepared, Error> {
         let started = Instant::now();
         let outputs: Vec<Arc<Layer>> = outputs.iter().map(owned).collect();
         let graph = LayerGraph::from_outputs(&outputs)?;
-        let plan = plan::plan(&graph, &self.machine, &self.settings)?;
+        let overrides = self.settings.overrides.clone().then(overrides);
+        let settings = Settings { overrides, ..self.settings.clone() };
+        let plan = plan::plan(&graph, &self.machine, &settings)?;
         Ok(Prepared { plan, plan_s: started.elapsed().as_secs_f64(), graph })
     }
 
