@@ -22,7 +22,9 @@
 
 mod check;
 mod display;
+mod function;
 mod merge;
+mod overrides;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -35,7 +37,9 @@ use std::time::Duration;
 use crate::units::Bytes;
 
 pub use check::{AnnotationError, KEYS, Problem};
+pub use function::KeyFunction;
 pub use merge::Conflict;
+pub use overrides::{Overrides, PatternError};
 pub use scope::{Annotated, AnnotatedFuture, annotate, current};
 pub use value::Value;
 
@@ -78,6 +82,8 @@ struct Fields {
     allow_other_workers: Option<bool>,
     timeout: Option<Duration>,
     custom: BTreeMap<String, serde_json::Value>,
+    /// By key. A key has a plain value or a function, `resources` also both: its names go over the function's.
+    functions: BTreeMap<String, KeyFunction>,
 }
 
 /// `Cleared` is what `device=cpu` does to a share given further out. It must be remembered, or merging would
@@ -102,6 +108,7 @@ static EMPTY: Fields = Fields {
     allow_other_workers: None,
     timeout: None,
     custom: BTreeMap::new(),
+    functions: BTreeMap::new(),
 };
 
 impl Annotations {
@@ -160,12 +167,18 @@ impl Annotations {
         self.set("memory", memory)
     }
 
-    /// Sets one entry of `resources`, and keeps the others.
+    /// Sets one entry of `resources`, and keeps the others, also those that a function gives.
     pub fn with_resource(self, name: &str, amount: f64) -> Result<Annotations, AnnotationError> {
         let mut table: BTreeMap<String, Value> =
             self.resources().iter().map(|(name, amount)| (name.clone(), Value::from(*amount))).collect();
         table.insert(name.to_owned(), amount.into());
-        self.set("resources", Value::Table(table.into_iter().collect()))
+        let function = self.function("resources").cloned();
+        let mut set = self.set("resources", Value::Table(table.into_iter().collect()))?;
+        if let Some(function) = function {
+            let fields = Arc::make_mut(set.0.get_or_insert_default());
+            fields.functions.insert("resources".to_owned(), function);
+        }
+        Ok(set)
     }
 
     /// Sets `workers`: names or globs of devices.
@@ -228,7 +241,8 @@ impl Annotations {
         self.fields().memory
     }
 
-    /// `resources`, without `GPU`, which is [`gpu`](Annotations::gpu).
+    /// The plain `resources`, without `GPU`, which is [`gpu`](Annotations::gpu), and without what a function
+    /// gives.
     pub fn resources(&self) -> &BTreeMap<String, f64> {
         &self.fields().resources
     }
@@ -256,12 +270,30 @@ impl Annotations {
     /// Only what decides where a layer may run: `device`, `gpu`, `memory`, `workers`, `allow_other_workers`.
     pub fn placement(&self) -> Annotations {
         let fields = self.fields();
+        let memory = fields.functions.get_key_value("memory");
         Annotations(Some(Arc::new(Fields {
             device: fields.device,
             gpu: fields.gpu,
             memory: fields.memory,
             workers: fields.workers.clone(),
             allow_other_workers: fields.allow_other_workers,
+            functions: memory.into_iter().map(|(key, function)| (key.clone(), function.clone())).collect(),
+            ..Fields::default()
+        })))
+    }
+
+    /// Only what governs a task while it is ordered and run: `priority`, `retries`, `memory`, `resources`,
+    /// `timeout`. These, and custom annotations, may be functions of the block's key.
+    pub fn of_tasks(&self) -> Annotations {
+        let fields = self.fields();
+        let known = fields.functions.iter().filter(|(key, _)| KEYS.contains(&key.as_str()));
+        Annotations(Some(Arc::new(Fields {
+            priority: fields.priority,
+            retries: fields.retries,
+            memory: fields.memory,
+            resources: fields.resources.clone(),
+            timeout: fields.timeout,
+            functions: known.map(|(key, function)| (key.clone(), function.clone())).collect(),
             ..Fields::default()
         })))
     }

@@ -53,7 +53,12 @@ impl Error {
         match self {
             Error::Graph(_) | Error::Machine(_) => ErrorClass::User,
             Error::Plan(PlanError::Unsatisfiable(_) | PlanError::Memory { .. }) => ErrorClass::Unsatisfiable,
-            Error::Plan(PlanError::TooManyTasks { .. } | PlanError::Graph(_)) => ErrorClass::User,
+            Error::Plan(
+                PlanError::TooManyTasks { .. }
+                | PlanError::Graph(_)
+                | PlanError::Override { .. }
+                | PlanError::Annotation { .. },
+            ) => ErrorClass::User,
             Error::Plan(PlanError::Bug { .. }) => ErrorClass::Bug,
             Error::Device(error) => device_class(error),
             Error::Output(_) => ErrorClass::Resource,

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
+use crate::annotate::Annotations;
 use crate::exec::RunRecord;
 use crate::graph::chunking::{AUTO_BLOCK_ELEMENTS, Chunking};
 use crate::graph::expr::NodeOp;
@@ -84,8 +85,11 @@ pub struct SourceReport {
     pub name: String,
     /// Its operation.
     pub op: String,
-    /// What was asked for it.
+    /// What governs it: the session's default, what the layer was made with, and overrides.
     pub annotations: serde_json::Value,
+    /// What the layer was made with, where that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<serde_json::Value>,
     /// Why it didn't run where it was asked to, if so.
     pub fallback: Option<String>,
 }
@@ -178,6 +182,7 @@ fn layer_report(layer: &PlanLayer, machine: &Machine) -> LayerReport {
                 name: source.label.clone().unwrap_or_else(|| source.name.clone()),
                 op: source.op.to_string(),
                 annotations: source.annotations.to_json(),
+                given: source.given.as_ref().map(Annotations::to_json),
                 fallback: source.fallback.clone(),
             })
             .collect(),
@@ -240,6 +245,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_layers(f)?;
         self.write_fallbacks(f)?;
+        self.write_changed(f)?;
         self.write_chunks(f)?;
         self.write_transfers(f)?;
         self.write_memory(f)?;
@@ -317,6 +323,25 @@ impl Report {
         })
     }
 
+    /// Annotations that aren't those the layers were made with, with the layers that they hold for.
+    fn write_changed(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut changes: Vec<(String, Vec<&str>)> = Vec::new();
+        for layer in self.layers.iter().flat_map(|layer| &layer.sources) {
+            let Some(given) = &layer.given else { continue };
+            let change = format!("{} (given with the layer: {})", pairs(&layer.annotations), pairs(given));
+            let at = changes.iter().position(|(other, _)| *other == change).unwrap_or_else(|| {
+                changes.push((change, Vec::new()));
+                changes.len() - 1
+            });
+            if !changes[at].1.contains(&layer.name.as_str()) {
+                changes[at].1.push(&layer.name);
+            }
+        }
+        changes
+            .iter()
+            .try_for_each(|(change, layers)| writeln!(f, "annotations of {}: {change}", layers.join(", ")))
+    }
+
     fn write_transfers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let copies = |count: u64| format!("{count} {}", if count == 1 { "copy" } else { "copies" });
         if self.transfers.count == 0 {
@@ -354,6 +379,13 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// Annotations as `key = value`, or "none".
+fn pairs(annotations: &serde_json::Value) -> String {
+    let entries = annotations.as_object().into_iter().flatten();
+    let pairs: Vec<String> = entries.map(|(key, value)| format!("{key} = {value}")).collect();
+    if pairs.is_empty() { "none".to_owned() } else { pairs.join(", ") }
 }
 
 /// The user's layers that became a part of another one.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::annotate::{Annotations, Overrides};
 use crate::collections::nested::{self, Collections};
 use crate::collections::{Computed, Runner};
 use crate::device::contract::Device;
@@ -74,6 +75,12 @@ impl Session {
         Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices) }
     }
 
+    /// The session with default annotations for all layers that don't say otherwise, inside those it has.
+    pub fn with_annotations(mut self, annotations: Annotations) -> Self {
+        self.settings.annotations = self.settings.annotations.inner(&annotations);
+        self
+    }
+
     /// Uses this device in the place of the machine's device of the same name: a simulated one, say.
     pub fn with_device(self, device: Arc<dyn Device>) -> Self {
         if let Some(id) = self.machine.device_by_name(device.name()) {
@@ -116,18 +123,28 @@ impl Session {
 
     /// Plans some outputs: arrays to keep, or sinks.
     pub fn prepare(&self, outputs: &[Arc<Layer>]) -> Result<Prepared, Error> {
-        self.prepare_graph(&LayerGraph::of(outputs.iter().cloned()))
+        self.prepare_with(outputs, &Overrides::new())
+    }
+
+    /// Plans some outputs under annotations that go over those of the layers and of the session.
+    ///
+    /// # Errors
+    /// As [`prepare`](Session::prepare); a pattern that matches no layer.
+    pub fn prepare_with(&self, outputs: &[Arc<Layer>], overrides: &Overrides) -> Result<Prepared, Error> {
+        self.prepare_graph(&LayerGraph::of(outputs.iter().cloned()), overrides)
     }
 
     /// Plans a graph's outputs, of each what the graph keeps of it.
     ///
     /// # Errors
-    /// The graph isn't valid; there is no plan.
-    pub fn prepare_graph(&self, graph: &LayerGraph) -> Result<Prepared, Error> {
+    /// The graph isn't valid; a pattern matches no layer; there is no plan.
+    pub fn prepare_graph(&self, graph: &LayerGraph, overrides: &Overrides) -> Result<Prepared, Error> {
         let started = Instant::now();
         graph.validate()?;
         let graph = graph.with_outputs(owned)?;
-        let plan = plan::plan(&graph, &self.machine, &self.settings)?;
+        let overrides = self.settings.overrides.clone().then(overrides);
+        let settings = Settings { overrides, ..self.settings.clone() };
+        let plan = plan::plan(&graph, &self.machine, &settings)?;
         Ok(Prepared { plan, plan_s: started.elapsed().as_secs_f64(), graph })
     }
 
@@ -180,7 +197,7 @@ impl Runner for Session {
     type Error = Error;
 
     fn run_graph(&self, graph: &LayerGraph) -> Result<Computed, Error> {
-        let prepared = self.prepare_graph(graph)?;
+        let prepared = self.prepare_graph(graph, &Overrides::new())?;
         let completed = self.run(&prepared, &Control::new())?;
         let mut computed = Computed::default();
         let is_kept = |layer: &&Arc<Layer>| !matches!(layer.op(), Op::Store(_));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::annotate::{Annotations, Overrides};
 use crate::units::Bytes;
 
 /// Settings as they come, from one place; `None` means "not said here".
@@ -19,6 +20,10 @@ pub struct Config {
     pub allow_software_gpu: Option<bool>,
     /// Amounts of custom resources, by name.
     pub resources: Option<BTreeMap<String, f64>>,
+    /// The session's default annotations. Those of several places merge, the nearer place inside.
+    pub annotations: Annotations,
+    /// Annotations over those of the layers. Those of the nearer place come later, and win.
+    pub overrides: Overrides,
 }
 
 impl Config {
@@ -46,6 +51,8 @@ impl Config {
             deny_fallback: self.deny_fallback.or(other.deny_fallback),
             allow_software_gpu: self.allow_software_gpu.or(other.allow_software_gpu),
             resources: self.resources.or(other.resources),
+            annotations: other.annotations.inner(&self.annotations),
+            overrides: other.overrides.then(&self.overrides),
         }
     }
 
@@ -58,6 +65,8 @@ impl Config {
             deny_fallback: self.deny_fallback.unwrap_or(false),
             allow_software_gpu: self.allow_software_gpu.unwrap_or(false),
             resources: self.resources.unwrap_or_default(),
+            annotations: self.annotations,
+            overrides: self.overrides,
         }
     }
 }
@@ -78,6 +87,10 @@ pub struct Settings {
     pub allow_software_gpu: bool,
     /// Amounts of custom resources, by name.
     pub resources: BTreeMap<String, f64>,
+    /// What holds for layers that don't say otherwise.
+    pub annotations: Annotations,
+    /// What holds for layers whatever they say.
+    pub overrides: Overrides,
 }
 
 impl Default for Settings {

@@ -5,6 +5,7 @@
 //! `explain` shows it. Moves between memories are steps of their own ([`StepKind::Transfer`]).
 
 mod display;
+mod terms;
 
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ use crate::key::{Key, KeyError};
 use crate::machine::{DeviceId, MemoryId};
 use crate::shape::{Region, Shape};
 use crate::units::Bytes;
+
+pub use terms::{Terms, millionths};
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,6 +79,8 @@ pub struct Step {
     pub bytes: u64,
     /// The output of the plan that its value is part of, or [`Step::NO_OUTPUT`].
     pub output: u16,
+    /// What governs it, in [`Plan::terms`].
+    pub terms: u32,
 }
 
 impl Step {
@@ -123,8 +128,10 @@ pub struct SourceLayer {
     pub label: Option<String>,
     /// Its operation's name.
     pub op: Arc<str>,
-    /// What was asked for it.
+    /// What governs it: the session's default, what the layer was made with, and overrides.
     pub annotations: Annotations,
+    /// What the layer was made with, where that differs.
+    pub given: Option<Annotations>,
     /// Why it doesn't run where it was asked to, if so.
     pub fallback: Option<String>,
 }
@@ -154,11 +161,8 @@ pub struct PlanLayer {
     pub reason: String,
     /// Why it doesn't run where it was asked to, if so.
     pub fallback: Option<String>,
-    /// The annotations that govern its steps.
+    /// The annotations of its sources, joined; what governs each step is in [`Plan::terms`].
     pub annotations: Annotations,
-    /// Bytes that one step holds beyond its operands and value: its kernel's scratch, or what the user's
-    /// `memory` annotation asks for.
-    pub reserve: u64,
     /// Steps, transfers not counted.
     pub tasks: u64,
     /// Predicted seconds of its device's time.
@@ -241,6 +245,8 @@ pub struct Plan {
     pub layers: Vec<PlanLayer>,
     /// Kernels to compile before anything runs.
     pub kernels: Vec<PlanKernel>,
+    /// What governs steps, each once.
+    pub terms: Vec<Terms>,
     /// Steps; every step comes after those that it reads.
     pub steps: Vec<Step>,
     /// Where each step's operands start in `operands`; one entry more than steps.
@@ -364,9 +370,9 @@ impl Plan {
         }
     }
 
-    /// Bytes beyond its value that a step holds while it runs, for its kernel or because an annotation says so.
-    pub fn scratch(&self, step: &Step) -> u64 {
-        if step.kernel == Step::NO_KERNEL { 0 } else { self.layers[step.layer as usize].reserve }
+    /// What governs a step.
+    pub fn terms_of(&self, id: StepId) -> &Terms {
+        &self.terms[self.step(id).terms as usize]
     }
 
     /// How many steps read each value.

@@ -12,7 +12,7 @@ use outcrop::graph::expr::Expr;
 use outcrop::graph::op::Op;
 use outcrop::ids::StepId;
 use outcrop::machine::{DeviceId, MemoryId};
-use outcrop::steps::{MemoryPlan, Plan, PlanLayer, Step, StepKind, StepOperand};
+use outcrop::steps::{MemoryPlan, Plan, PlanLayer, Step, StepKind, StepOperand, Terms};
 use outcrop::units::Bytes;
 
 /// SplitMix64.
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-fn layer(annotations: Annotations, reserve: u64) -> PlanLayer {
+fn layer() -> PlanLayer {
     PlanLayer {
         name: "layer".to_owned(),
         sources: Vec::new(),
@@ -40,20 +40,24 @@ fn layer(annotations: Annotations, reserve: u64) -> PlanLayer {
         class: "host",
         reason: String::new(),
         fallback: None,
-        annotations,
-        reserve,
+        annotations: Annotations::new(),
         tasks: 0,
         predicted_s: 0.0,
     }
+}
+
+fn retried() -> Terms {
+    Terms { retries: 2, ..Terms::default() }
 }
 
 /// A random plan over two devices with memories of their own, whose budgets are its sequential peaks plus
 /// a random slack.
 fn random_plan(random: &mut Random) -> Plan {
     let count = 2 + random.below(12);
-    let licence = Annotations::new().with_resource("licence", 1.0).unwrap().with_retries(2).unwrap();
+    let licence = Terms { resources: [(0, 1_000_000)].into_iter().collect(), reserve: 3, ..retried() };
     let mut plan = Plan {
-        layers: vec![layer(Annotations::new().with_retries(2).unwrap(), 0), layer(licence, 3)],
+        layers: vec![layer()],
+        terms: vec![retried(), licence],
         operand_offsets: vec![0],
         device_names: vec!["host".to_owned(), "gpu0".to_owned()],
         memory_names: vec!["host".to_owned(), "gpu0".to_owned()],
@@ -71,13 +75,14 @@ fn random_plan(random: &mut Random) -> Plan {
         let place = random.below(2) as u16;
         plan.steps.push(Step {
             kind: StepKind::Map,
-            layer: random.below(2) as u32,
+            layer: 0,
             kernel: 0,
             block: 0,
             device: DeviceId(place),
             memory: MemoryId(place),
             bytes: 1 + random.below(5) as u64,
             output: Step::NO_OUTPUT,
+            terms: random.below(2) as u32,
         });
     }
     let slack = [random.below(4) as u64, random.below(4) as u64];
@@ -100,7 +105,7 @@ fn sequential_peaks(plan: &Plan) -> Vec<u64> {
         let step = plan.steps[at];
         let memory = usize::from(step.memory.0);
         held[memory] += step.bytes;
-        peak[memory] = peak[memory].max(held[memory] + plan.scratch(&step));
+        peak[memory] = peak[memory].max(held[memory] + plan.terms[step.terms as usize].reserve);
         for operand in plan.operands(StepId::at(at)) {
             unread[operand.step.index()] -= 1;
             if unread[operand.step.index()] == 0 {
@@ -215,7 +220,7 @@ fn equal_seeds_give_equal_traces() {
 #[test]
 fn a_step_without_retries_is_tried_once() {
     let mut plan = random_plan(&mut Random(1));
-    plan.layers.iter_mut().for_each(|layer| layer.annotations = Annotations::new());
+    plan.terms.iter_mut().for_each(|terms| *terms = Terms { reserve: terms.reserve, ..Terms::default() });
     let mut reactor = Reactor::new(&plan);
     let mut commands = Vec::new();
     let lane = plan.steps[0].device.0;

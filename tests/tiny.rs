@@ -59,12 +59,8 @@ fn reductions_slices_and_stencils() {
         x.gradient(1.0, 0).sum(&Over::all()),
         x.std(0, &Over::all()),
     ];
-    let values: Vec<Vec<f64>> = session
-        .compute(&outputs)
-        .unwrap()
-        .iter()
-        .map(|block| block.to_f64_vec().unwrap())
-        .collect();
+    let values: Vec<Vec<f64>> =
+        session.compute(&outputs).unwrap().iter().map(|block| block.to_f64_vec().unwrap()).collect();
     assert_eq!(values[0], [595.0]);
     assert_eq!(values[1], [14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 20.0]);
     assert_eq!(values[2], [6.0, 13.0, 20.0, 27.0, 34.0]);
@@ -82,7 +78,10 @@ fn a_gpu_stage_between_two_host_stages() {
     let session = simulated(FaultPlan::none());
     let prepared = session.prepare(&[after.layer().unwrap().clone()]).unwrap();
     let done = session.run(&prepared, &Control::new()).unwrap();
-    assert_eq!(done.results[0].array().unwrap().to_vec::<f32>().unwrap(), vec![64.0 * 2.0 * 3.0 - 1.0; 64 * 64]);
+    assert_eq!(
+        done.results[0].array().unwrap().to_vec::<f32>().unwrap(),
+        vec![64.0 * 2.0 * 3.0 - 1.0; 64 * 64]
+    );
     let edges: Vec<(&str, &str, u64)> = done
         .report
         .transfers
@@ -191,7 +190,10 @@ fn kernels_with_zeros_of_both_signs_are_two() {
     let outputs = [&x * 0.0, &x * -0.0].map(|zero| zero.layer().unwrap().clone());
     let prepared = session.prepare(&outputs).unwrap();
     let done = session.run(&prepared, &Control::new()).unwrap();
-    let signs: Vec<bool> =
-        done.results.iter().map(|zero| zero.to_vec::<f64>().unwrap()[0].is_sign_negative()).collect();
+    let signs: Vec<bool> = done
+        .results
+        .iter()
+        .map(|zero| zero.array().unwrap().to_vec::<f64>().unwrap()[0].is_sign_negative())
+        .collect();
     assert_eq!(signs, [false, true]);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use globset::Glob;
 use strsim::osa_distance;
 
-use super::{DeviceWish, Fields, GpuField, GpuShare, Value};
+use super::{DeviceWish, Fields, GpuField, GpuShare, Value, function};
 use crate::units::{Bytes, UnitError, parse_duration};
 
 /// Every key that Outcrop gives a meaning to.
@@ -79,9 +79,25 @@ pub enum Problem {
     /// The key is an empty string.
     #[error("the key is empty")]
     EmptyKey,
+    /// A function for a value that places the layer.
+    #[error(
+        "a layer is placed whole, so that no function of the block's key can give it; give a plain value, and \
+         make blocks that differ in it layers of their own (slice them out)"
+    )]
+    WholeLayer,
+    /// The function that gives the value panicked.
+    #[error("it panicked: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
 }
 
+/// Takes a value in. A plain one replaces the function that the key had, and the other way round.
 pub(super) fn apply(fields: &mut Fields, key: &str, value: &Value) -> Result<(), Problem> {
+    if let Value::Function(function) = value {
+        return function::apply(fields, key, function);
+    }
     match key {
         "priority" => fields.priority = Some(priority(value)?),
         "retries" => fields.retries = Some(retries(value)?),
@@ -97,10 +113,11 @@ pub(super) fn apply(fields: &mut Fields, key: &str, value: &Value) -> Result<(),
         "timeout" => fields.timeout = Some(timeout(value)?),
         _ => {
             check_custom_key(key)?;
-            let json = value.to_json().map_err(|_| Problem::Must("a JSON value: no NaN and no infinity"))?;
+            let json = value.to_json().ok_or(Problem::Must(JSON))?;
             fields.custom.insert(key.to_owned(), json);
         }
     }
+    fields.functions.remove(key);
     Ok(())
 }
 
@@ -133,7 +150,7 @@ fn set_resources(fields: &mut Fields, value: &Value) -> Result<(), Problem> {
     let mut resources = std::collections::BTreeMap::new();
     for (name, amount) in entries {
         let wrong = |must| Problem::Entry { name: name.clone(), value: amount.to_string(), must };
-        if name.eq_ignore_ascii_case("gpu") {
+        if function::is_gpu(name) {
             let share = gpu(amount).map_err(|_| wrong(GPU))?;
             match fields.gpu {
                 GpuField::Share(given) if given != share => {
@@ -153,6 +170,8 @@ fn set_resources(fields: &mut Fields, value: &Value) -> Result<(), Problem> {
     fields.resources = resources;
     Ok(())
 }
+
+const JSON: &str = "a JSON value: no NaN, no infinity, and no function inside a list or a table";
 
 const GPU: &str = "a share of one device (0 < g ≤ 1) or a whole number of devices (2 or more); \
      a layer without GPU has device = \"cpu\"";
@@ -229,7 +248,7 @@ fn timeout(value: &Value) -> Result<Duration, Problem> {
     if timeout.is_zero() { Err(Problem::Must("more than 0: no task ends in no time")) } else { Ok(timeout) }
 }
 
-fn check_custom_key(key: &str) -> Result<(), Problem> {
+pub(super) fn check_custom_key(key: &str) -> Result<(), Problem> {
     if key.is_empty() {
         return Err(Problem::EmptyKey);
     }

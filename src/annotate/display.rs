@@ -29,8 +29,9 @@ impl Annotations {
         (!self.is_empty()).then(|| format!("{:016x}", fnv1a(self.to_string().as_bytes())))
     }
 
-    /// An object for reports, keys sorted: `memory` in bytes, `timeout` as text. [`Annotations::from_pairs`]
-    /// reads it back, save that it isn't [`fresh`](Annotations::fresh).
+    /// An object for reports, keys sorted: `memory` in bytes, `timeout` as text, a function as `"by-row(key)"`.
+    /// [`Annotations::from_pairs`] reads it back, save that it isn't [`fresh`](Annotations::fresh) and has
+    /// no functions.
     pub fn to_json(&self) -> Json {
         let fields = self.fields();
         let mut pairs: Vec<(&str, Json)> =
@@ -45,6 +46,11 @@ impl Annotations {
         add("workers", fields.workers.clone().map(Json::from));
         add("allow_other_workers", fields.allow_other_workers.map(Json::from));
         add("timeout", fields.timeout.map(|timeout| duration_text(timeout).into()));
+        for (key, function) in &fields.functions {
+            let over = plain_resources(self, key).map_or_else(String::new, |names| format!(" with {names}"));
+            pairs.retain(|(other, _)| other != key);
+            pairs.push((key, format!("{function}{over}").into()));
+        }
         pairs.sort_by(|left, right| left.0.cmp(right.0));
         Json::Object(pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
@@ -68,6 +74,11 @@ impl Annotations {
         add("workers", fields.workers.clone().map(|workers| canonical(&workers.into())));
         add("allow_other_workers", fields.allow_other_workers.map(|allow| allow.to_string()));
         add("timeout", fields.timeout.map(|timeout| format!("\"{}\"", duration_text(timeout))));
+        for (key, function) in &fields.functions {
+            let over = plain_resources(self, key).map_or_else(String::new, |names| format!("+{names}"));
+            pairs.retain(|(other, _)| other != key);
+            pairs.push((key, format!("{}(key){over}", key_text(function.name()))));
+        }
         pairs.sort();
         let fresh = fields.fresh.then(|| "fresh".to_owned());
         fresh
@@ -87,6 +98,12 @@ fn gpu_json(share: GpuShare) -> Json {
 fn resources_json(annotations: &Annotations) -> Json {
     let amounts = annotations.resources().iter().map(|(name, amount)| (name.clone(), Json::from(*amount)));
     Json::Object(amounts.collect::<Map<_, _>>())
+}
+
+/// The names that go over those of a function that gives `resources`.
+fn plain_resources(annotations: &Annotations, key: &str) -> Option<String> {
+    let has_both = key == "resources" && !annotations.resources().is_empty();
+    has_both.then(|| canonical(&resources_json(annotations)))
 }
 
 /// JSON with sorted keys and no spaces but after `:` and `,`: serde_json keeps the order of insertion.

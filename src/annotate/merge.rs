@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Annotations, DeviceWish, Fields, GpuField};
+use super::{Annotations, DeviceWish, Fields, GpuField, KEYS, KeyFunction, function};
 
 /// Two layers can't fuse because of this key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +19,9 @@ pub struct Conflict {
 
 impl Annotations {
     /// What holds in `inner`'s scope inside this one: the inner value wins, `resources` name by name, custom
-    /// annotations key by key. A [`fresh`](Annotations::fresh) inner set ignores this one. Associative.
+    /// annotations key by key. A function and a plain value take each other's place, save that plain
+    /// `resources` go over those that an outer function gives. A [`fresh`](Annotations::fresh) inner set
+    /// ignores this one. Associative.
     ///
     /// The same rule puts a session's default below a layer's annotations, and an override above them.
     pub fn inner(&self, inner: &Annotations) -> Annotations {
@@ -36,7 +38,7 @@ impl Annotations {
             (Some(DeviceWish::Cpu), GpuField::Share(_)) => Some(DeviceWish::Gpu),
             (device, _) => device,
         };
-        Annotations(Some(Arc::new(Fields {
+        let mut merged = Fields {
             fresh: outer.fresh,
             priority: inner.priority.or(outer.priority),
             retries: inner.retries.or(outer.retries),
@@ -48,7 +50,10 @@ impl Annotations {
             allow_other_workers: inner.allow_other_workers.or(outer.allow_other_workers),
             timeout: inner.timeout.or(outer.timeout),
             custom: per_name(&outer.custom, &inner.custom),
-        })))
+            functions: BTreeMap::new(),
+        };
+        function::merge(&mut merged, outer, inner);
+        Annotations(Some(Arc::new(merged)))
     }
 
     /// What the fused layer of these two carries, or the first key that forbids fusion.
@@ -57,16 +62,28 @@ impl Annotations {
     /// what they resolve to. The result keeps each where the two are equal or one is absent, and leaves it out
     /// elsewhere; see [`same_device`](Annotations::same_device) and
     /// [`same_workers`](Annotations::same_workers). Custom annotations stay out of the result: the planner
-    /// keeps them with each source layer.
+    /// keeps them with each source layer. A function fuses with itself only: whether its values may be joined
+    /// block for block is the planner's to see.
     pub fn fused(&self, other: &Annotations) -> Result<Annotations, Conflict> {
         let (left, right) = (self.fields(), other.fields());
-        let resources = used(&left.resources);
+        let same = |key| left.functions.get(key) == right.functions.get(key);
+        // Over a function's amounts 0 takes one away: it isn't the same as absent.
+        let asked = |fields: &Fields| match fields.functions.get("resources") {
+            Some(_) => fields.resources.clone(),
+            None => used(&fields.resources),
+        };
+        let resources = asked(left);
+        let no_timeout =
+            |fields: &Fields| fields.timeout.is_none() && !fields.functions.contains_key("timeout");
+        let one_absent = left.retries.is_none() || right.retries.is_none();
         let may_fuse = [
-            ("retries", left.retries.is_none() || right.retries.is_none() || left.retries == right.retries),
+            ("priority", same("priority")),
+            ("retries", same("retries") && (one_absent || left.retries == right.retries)),
             ("gpu", self.gpu() == other.gpu()),
-            ("resources", resources == used(&right.resources)),
+            ("memory", same("memory")),
+            ("resources", same("resources") && resources == asked(right)),
             ("allow_other_workers", self.allow_other_workers() == other.allow_other_workers()),
-            ("timeout", left.timeout.is_none() && right.timeout.is_none()),
+            ("timeout", no_timeout(left) && no_timeout(right)),
         ];
         if let Some((key, _)) = may_fuse.into_iter().find(|(_, may)| !may) {
             return Err(Conflict { key, left: self.shown(key), right: other.shown(key) });
@@ -87,6 +104,12 @@ impl Annotations {
             allow_other_workers: left.allow_other_workers.or(right.allow_other_workers),
             timeout: None,
             custom: BTreeMap::new(),
+            functions: left
+                .functions
+                .iter()
+                .filter(|(key, _)| KEYS.contains(&key.as_str()))
+                .map(cloned)
+                .collect(),
         };
         Ok(Annotations(Some(Arc::new(fields))))
     }
@@ -100,12 +123,19 @@ impl Annotations {
                 return Err(Conflict { key, left: self.shown(key), right: other.shown(key) });
             }
         }
-        let (left, right) = (&self.fields().custom, &other.fields().custom);
-        let mut custom = per_name(left, right);
-        custom
-            .retain(|key, value| [left, right].iter().all(|own| own.get(key).is_none_or(|own| own == value)));
-        let fused = self.fused(other)?;
-        Ok(Annotations(Some(Arc::new(Fields { custom, ..fused.fields().clone() }))))
+        let (left, right) = (self.fields(), other.fields());
+        let differs = |key: &String| {
+            let has = |fields: &Fields| fields.custom.contains_key(key) || fields.functions.contains_key(key);
+            let same = left.custom.get(key) == right.custom.get(key)
+                && left.functions.get(key) == right.functions.get(key);
+            has(left) && has(right) && !same
+        };
+        let mut merged = self.fused(other)?.fields().clone();
+        merged.custom = per_name(&left.custom, &right.custom);
+        merged.custom.retain(|key, _| !differs(key));
+        let functions = left.functions.iter().chain(&right.functions).map(cloned);
+        merged.functions.extend(functions.filter(|(key, _)| !KEYS.contains(&key.as_str()) && !differs(key)));
+        Ok(Annotations(Some(Arc::new(merged))))
     }
 
     /// What both say.
@@ -133,6 +163,7 @@ impl Annotations {
             allow_other_workers: both(&left.allow_other_workers, &right.allow_other_workers),
             timeout: both(&left.timeout, &right.timeout),
             custom: shared(&left.custom, &right.custom),
+            functions: shared(&left.functions, &right.functions),
         })))
     }
 
@@ -149,6 +180,10 @@ impl Annotations {
     pub fn same_workers(&self, other: &Annotations) -> bool {
         self.workers() == other.workers()
     }
+}
+
+fn cloned((key, function): (&String, &KeyFunction)) -> (String, KeyFunction) {
+    (key.clone(), function.clone())
 }
 
 /// What both say, or the one that says anything; nothing where they differ.

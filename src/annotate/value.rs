@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::KeyFunction;
 use crate::units::Bytes;
 
 /// What a user wrote for an annotation. Unlike JSON it holds NaN and the infinities, so that the error can name
@@ -27,12 +28,14 @@ pub enum Value {
     Bytes(Bytes),
     /// A duration, from code.
     Duration(Duration),
+    /// A function of the block's key, from code; it stands for a whole value, never inside one.
+    Function(KeyFunction),
 }
 
 impl Value {
-    /// As JSON; the error is the number that JSON has no form for.
-    pub(super) fn to_json(&self) -> Result<serde_json::Value, f64> {
-        Ok(match self {
+    /// As JSON; `None` when some part of it has no form there.
+    pub(super) fn to_json(&self) -> Option<serde_json::Value> {
+        Some(match self {
             Value::Null => serde_json::Value::Null,
             Value::Bool(value) => (*value).into(),
             Value::Int(value) => match (i64::try_from(*value), u64::try_from(*value)) {
@@ -40,16 +43,17 @@ impl Value {
                 (_, Ok(value)) => value.into(),
                 _ => (*value as f64).into(),
             },
-            Value::Float(value) => serde_json::Number::from_f64(*value).ok_or(*value)?.into(),
+            Value::Float(value) => serde_json::Number::from_f64(*value)?.into(),
             Value::Text(text) => text.clone().into(),
-            Value::List(items) => items.iter().map(Value::to_json).collect::<Result<Vec<_>, _>>()?.into(),
+            Value::List(items) => items.iter().map(Value::to_json).collect::<Option<Vec<_>>>()?.into(),
             Value::Table(entries) => entries
                 .iter()
-                .map(|(key, value)| Ok((key.clone(), value.to_json()?)))
-                .collect::<Result<serde_json::Map<_, _>, f64>>()?
+                .map(|(key, value)| Some((key.clone(), value.to_json()?)))
+                .collect::<Option<serde_json::Map<_, _>>>()?
                 .into(),
             Value::Bytes(bytes) => bytes.0.into(),
             Value::Duration(duration) => duration.as_secs_f64().into(),
+            Value::Function(_) => return None,
         })
     }
 }
@@ -79,6 +83,7 @@ impl fmt::Display for Value {
             }
             Value::Bytes(bytes) => write!(f, "{bytes}"),
             Value::Duration(duration) => write!(f, "{duration:?}"),
+            Value::Function(function) => write!(f, "{function}"),
         }
     }
 }

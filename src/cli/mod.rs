@@ -66,6 +66,10 @@ struct PipelineArguments {
     /// Change an input, such as dem.path=other.npy or noise.shape=[100, 100]
     #[arg(long, value_name = "INPUT.KEY=VALUE")]
     set: Vec<String>,
+    /// Annotate layers whatever the file says, such as slope:retries=2 or '*:device=cpu'; LAYER may be a pattern,
+    /// and the last one wins
+    #[arg(long, value_name = "LAYER:KEY=VALUE")]
+    annotate: Vec<String>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -75,7 +79,7 @@ impl PipelineArguments {
     fn pipeline(&self) -> Result<Pipeline, Failure> {
         // Paths look better without "./".
         let out = if self.out == Path::new(".") { Path::new("") } else { &self.out };
-        Ok(Pipeline::open(&self.file, &self.set, out)?)
+        Ok(Pipeline::open(&self.file, &self.set, out)?.annotated(&self.annotate)?)
     }
 
     fn config(&self, pipeline: &Pipeline) -> Config {
@@ -86,6 +90,7 @@ impl PipelineArguments {
             deny_fallback: self.deny_fallback.then_some(true),
             allow_software_gpu: self.allow_software_gpu.then_some(true),
             resources: None,
+            ..Config::default()
         };
         flags.or(pipeline.config())
     }

@@ -5,11 +5,11 @@
 //! them, and waits for the device once. Only timers and the wait for the end go through tokio.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::device::contract::Device;
+use crate::exec::control::{Control, StepEvent};
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::event::{Command, Event, Lane};
 use crate::exec::reactor::Reactor;
@@ -39,38 +39,6 @@ impl Devices {
     /// The device, if it is open.
     pub fn device(&self, id: DeviceId) -> Option<&Arc<dyn Device>> {
         self.0.get(usize::from(id.0))?.as_ref()
-    }
-}
-
-/// Told the number of finished steps of each layer of the plan.
-type Watch = Box<dyn Fn(&[u64]) + Send>;
-
-/// How the outside takes part in a run: it may cancel it and watch it.
-#[derive(Default)]
-pub struct Control {
-    cancelled: AtomicBool,
-    watch: Mutex<Option<Watch>>,
-}
-
-impl Control {
-    /// Nobody watches, nobody cancels.
-    pub fn new() -> Self {
-        Control::default()
-    }
-
-    /// `watch` is called now and then with the number of finished steps of each layer of the plan.
-    pub fn watched(watch: impl Fn(&[u64]) + Send + 'static) -> Self {
-        Control { cancelled: AtomicBool::new(false), watch: Mutex::new(Some(Box::new(watch))) }
-    }
-
-    /// Asks the run to stop: nothing new starts, and what runs is waited for.
-    pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
-    }
-
-    /// Whether somebody asked it to stop.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire)
     }
 }
 
@@ -112,6 +80,7 @@ pub fn run(plan: &Plan, devices: &Devices, control: &Control) -> Result<Outcome,
     core.over = core.commands.drain(..).any(|command| command == Command::Complete);
     let pool = Pool {
         plan,
+        control,
         work: &work,
         core: Mutex::new(core),
         wake: (0..plan.device_names.len()).map(|_| Condvar::new()).collect(),
@@ -122,7 +91,7 @@ pub fn run(plan: &Plan, devices: &Devices, control: &Control) -> Result<Outcome,
             let pool = &pool;
             scope.spawn(move || pool.worker(lane));
         }
-        scope.spawn(|| pool.attend(&runtime, control));
+        scope.spawn(|| pool.attend(&runtime));
     });
     let core = pool.core.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(failure) = core.failure {
@@ -144,6 +113,7 @@ pub fn run(plan: &Plan, devices: &Devices, control: &Control) -> Result<Outcome,
 /// What workers share.
 struct Pool<'a> {
     plan: &'a Plan,
+    control: &'a Control,
     work: &'a Work<'a>,
     core: Mutex<Core>,
     /// One for each lane: its sleeping workers.
@@ -217,6 +187,7 @@ impl Pool<'_> {
     /// Reports attempts, and takes steps; sleeps while there are none. `false` at the end.
     fn exchange(&self, lane: Lane, attempts: &mut Vec<Attempt>, steps: &mut Vec<StepId>) -> bool {
         let room = if lane == 0 { 1 } else { DEVICE_BATCH };
+        attempts.iter_mut().for_each(|attempt| self.judge(attempt));
         let mut guard = self.lock();
         let mut news = !attempts.is_empty();
         for attempt in attempts.drain(..) {
@@ -247,11 +218,21 @@ impl Pool<'_> {
         }
     }
 
-    fn report(&self, core: &mut Core, mut attempt: Attempt) {
-        let limit = self.plan.layer_of(attempt.step).annotations.timeout();
+    /// Holds an attempt against its timeout, and tells the observer, outside the lock.
+    fn judge(&self, attempt: &mut Attempt) {
+        let limit = self.plan.terms_of(attempt.step).timeout;
         if let Some(limit) = limit.filter(|limit| attempt.result.is_ok() && attempt.busy > *limit) {
             attempt.result = Err(StepError::Timeout { took: attempt.busy, limit });
         }
+        if self.control.is_observed() {
+            let failures = self.lock().reactor.failures(attempt.step);
+            let outcome = attempt.result.as_ref().map(|()| ());
+            let event = StepEvent::new(self.plan, attempt.step, failures + 1, attempt.busy, outcome);
+            self.control.observe(&event);
+        }
+    }
+
+    fn report(&self, core: &mut Core, attempt: Attempt) {
         let step = self.plan.step(attempt.step);
         core.record.attempts[step.layer as usize] += 1;
         core.record.busy_s[step.layer as usize] += attempt.busy.as_secs_f64();
@@ -325,12 +306,12 @@ impl Pool<'_> {
 
     /// The attendant: waits for the end, sends retries when they are due, shows progress, hears of
     /// cancellation.
-    fn attend(&self, runtime: &tokio::runtime::Runtime, control: &Control) {
+    fn attend(&self, runtime: &tokio::runtime::Runtime) {
         const GLANCE: Duration = Duration::from_millis(50);
         runtime.block_on(async {
             loop {
                 let _ = tokio::time::timeout(self.next_due().min(GLANCE), self.attention.notified()).await;
-                if self.glance(control) {
+                if self.glance() {
                     return;
                 }
             }
@@ -345,7 +326,7 @@ impl Pool<'_> {
     }
 
     /// Whether the run is over.
-    fn glance(&self, control: &Control) -> bool {
+    fn glance(&self) -> bool {
         let mut guard = self.lock();
         let core = &mut *guard;
         let now = Instant::now();
@@ -356,7 +337,7 @@ impl Pool<'_> {
             }
             due > now
         });
-        if control.is_cancelled() {
+        if self.control.is_cancelled() {
             events.push(Event::Cancel);
         }
         core.reactor.on_events(&events, &mut core.commands);
@@ -366,13 +347,7 @@ impl Pool<'_> {
         }
         let (over, finished) = (core.over, core.finished.clone());
         drop(guard);
-        // A watcher that panics is not called again; the run goes on.
-        let mut watch = control.watch.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(told) = &*watch
-            && catch_unwind(AssertUnwindSafe(|| told(&finished))).is_err()
-        {
-            *watch = None;
-        }
+        self.control.watch(&finished);
         over
     }
 

@@ -11,7 +11,7 @@
 
 use crate::exec::profile::Profile;
 use crate::ids::StepId;
-use crate::steps::Plan;
+use crate::steps::{Plan, millionths};
 
 /// Overtakers may be ahead by at most this many of the largest allocations for each worker, so that
 /// producers don't run away from slow consumers.
@@ -188,11 +188,6 @@ impl Ledger {
     pub fn is_settled(&self) -> bool {
         self.free == self.capacity && self.memories.iter().all(|account| account.ahead == 0)
     }
-}
-
-/// An amount of a resource in millionths, the ledger's unit: sums of shares are exact.
-pub fn millionths(amount: f64) -> u64 {
-    (amount * 1e6).round() as u64
 }
 
 /// Bytes held while each step runs, in planned order.

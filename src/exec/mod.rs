@@ -5,6 +5,7 @@
 //! report what finished and take what is next, under one lock.
 
 pub mod bitmap;
+pub mod control;
 pub mod driver;
 pub mod error;
 pub mod event;
@@ -14,7 +15,8 @@ pub mod reactor;
 pub mod record;
 mod work;
 
-pub use driver::{Control, Devices, Outcome, run};
+pub use control::{Control, StepEvent};
+pub use driver::{Devices, Outcome, run};
 pub use error::{ExecError, StepError};
 pub use record::RunRecord;
 pub use work::ResultValue;

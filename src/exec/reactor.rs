@@ -6,9 +6,9 @@
 use crate::csr::Csr;
 use crate::exec::bitmap::Bitmap;
 use crate::exec::event::{Command, Event, Lane};
-use crate::exec::ledger::{Ledger, Need, millionths};
+use crate::exec::ledger::{Ledger, Need};
 use crate::ids::StepId;
-use crate::steps::Plan;
+use crate::steps::{Plan, Terms};
 
 /// Ready steps that a poll looks at before it gives up: those behind may fit, but looking costs.
 const SCAN_MAX: usize = 64;
@@ -21,9 +21,9 @@ const BYPASS_MAX: u32 = 64;
 pub struct Reactor {
     needs: Vec<Need>,
     lanes: Vec<Lane>,
-    /// For each layer, what its steps take of the custom resources, and how often they may be tried again.
-    layers: Vec<LayerNeeds>,
-    layer_of: Vec<u32>,
+    terms: Vec<Terms>,
+    /// What governs each step, in `terms`.
+    terms_of: Vec<u32>,
     operands: Csr,
     /// For each step, the steps that wait for it: those that read it, and those ordered after it.
     followers: Csr,
@@ -46,12 +46,6 @@ pub struct Reactor {
     completed: bool,
     attempts: Vec<(StepId, u32)>,
     ledger: Ledger,
-}
-
-#[derive(Clone, Debug, Default)]
-struct LayerNeeds {
-    resources: Vec<(u16, u64)>,
-    retries: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +72,7 @@ impl Reactor {
         let need = |step: &crate::steps::Step| Need {
             memory: step.memory.0,
             value: step.allocated(),
-            scratch: plan.scratch(step),
+            scratch: plan.terms[step.terms as usize].reserve,
         };
         let needs: Vec<Need> = plan.steps.iter().map(need).collect();
         let last = |at: u32| StepId(readers.of(at).last().copied().unwrap_or(at));
@@ -89,8 +83,8 @@ impl Reactor {
             ledger: Ledger::new(plan, &needs, &last_reader),
             needs,
             lanes,
-            layers: plan.layers.iter().map(|layer| layer_needs(plan, layer)).collect(),
-            layer_of: plan.steps.iter().map(|step| step.layer).collect(),
+            terms: plan.terms.clone(),
+            terms_of: plan.steps.iter().map(|step| step.terms).collect(),
             unread: (0..count as u32).map(|at| readers.of(at).len() as u32).collect(),
             operands,
             followers,
@@ -188,9 +182,9 @@ impl Reactor {
         let mut next = ready.next_from(0);
         for _ in 0..SCAN_MAX {
             let step = next?;
-            let resources = &self.layers[self.layer_of[step as usize] as usize].resources;
+            let resources = &self.terms[self.terms_of[step as usize] as usize].resources;
             let claimed = held_back.is_some_and(|other| {
-                let wanted = &self.layers[self.layer_of[other as usize] as usize].resources;
+                let wanted = &self.terms[self.terms_of[other as usize] as usize].resources;
                 *bypasses >= BYPASS_MAX && resources.iter().any(|(r, _)| wanted.iter().any(|(w, _)| r == w))
             });
             let fits = self.ledger.has(resources);
@@ -216,7 +210,7 @@ impl Reactor {
         self.running += 1;
         self.ahead[at] = step != self.first;
         self.ledger.start(StepId(step), self.needs[at], self.ahead[at]);
-        self.ledger.take(&self.layers[self.layer_of[at] as usize].resources);
+        self.ledger.take(&self.terms[self.terms_of[at] as usize].resources);
         if step == self.first {
             self.advance();
         }
@@ -244,7 +238,7 @@ impl Reactor {
         self.running -= 1;
         self.unfinished -= 1;
         self.ledger.finish(step, self.needs[at]);
-        self.ledger.give(&self.layers[self.layer_of[at] as usize].resources);
+        self.ledger.give(&self.terms[self.terms_of[at] as usize].resources);
         for index in self.operands.range(step.0) {
             self.was_read(self.operands.item(index), step, commands);
         }
@@ -288,7 +282,7 @@ impl Reactor {
         self.running -= 1;
         self.ledger.fail(step, self.needs[at]);
         self.no_longer_ahead(step.0);
-        self.ledger.give(&self.layers[self.layer_of[at] as usize].resources);
+        self.ledger.give(&self.terms[self.terms_of[at] as usize].resources);
         let failures = match self.attempts.iter_mut().find(|(id, _)| *id == step) {
             Some((_, failures)) => {
                 *failures += 1;
@@ -304,23 +298,11 @@ impl Reactor {
         if self.stopping {
             return;
         }
-        if retryable && failures <= self.layers[self.layer_of[at] as usize].retries {
+        if retryable && failures <= self.terms[self.terms_of[at] as usize].retries {
             commands.push(Command::Retry { step, attempt: failures });
         } else {
             self.stopping = true;
             commands.push(Command::Abort(step));
         }
-    }
-}
-
-fn layer_needs(plan: &Plan, layer: &crate::steps::PlanLayer) -> LayerNeeds {
-    let place = |name: &str| plan.resources.iter().position(|(known, _)| known == name);
-    let resources = layer.annotations.resources().iter();
-    LayerNeeds {
-        resources: resources
-            .filter_map(|(name, &amount)| Some((place(name)? as u16, millionths(amount))))
-            .filter(|&(_, amount)| amount > 0)
-            .collect(),
-        retries: layer.annotations.retries().unwrap_or(0),
     }
 }

@@ -24,6 +24,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::annotate::Overrides;
 use crate::collections::Array;
 use crate::graph::layer::Layer;
 use crate::settings::Config;
@@ -98,7 +99,10 @@ impl Pipeline {
                 }
             }
             problems.extend(replaced_inputs(&checked, folder, out));
-            let config = config(&checked.settings);
+            let config = config(&checked.settings).unwrap_or_else(|refused| {
+                problems.extend(refused);
+                Config::default()
+            });
             if problems.is_empty() { Ok((config, arrays, stored)) } else { Err(problems) }
         };
         match built() {
@@ -107,7 +111,22 @@ impl Pipeline {
         }
     }
 
-    /// What the file's `[settings]` say.
+    /// With annotations over those of the layers, each as `layer:key=value`; later ones win.
+    ///
+    /// # Errors
+    /// Every text that is no such thing.
+    pub fn annotated(mut self, overrides: &[String]) -> Result<Self, Rejected> {
+        let mut problems = Vec::new();
+        for text in overrides {
+            match schema::layer_override(self.config.overrides.clone(), text) {
+                Ok(more) => self.config.overrides = more,
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if problems.is_empty() { Ok(self) } else { Err(Rejected { file: self.source.clone(), problems }) }
+    }
+
+    /// What the file's `[settings]` say, and the overrides.
     pub fn config(&self) -> Config {
         self.config.clone()
     }
@@ -157,15 +176,17 @@ fn replaced_inputs(checked: &check::Checked, folder: &Path, out: &Path) -> Vec<P
     checked.outputs.iter().filter_map(replaced).collect()
 }
 
-fn config(settings: &schema::Settings) -> Config {
-    Config {
+fn config(settings: &schema::Settings) -> Result<Config, Vec<Problem>> {
+    Ok(Config {
         threads: settings.threads.as_ref().map(|threads| threads.value),
         memory: settings.memory.as_ref().map(|memory| memory.value),
         cpu_only: settings.cpu_only,
         deny_fallback: settings.deny_fallback,
         allow_software_gpu: settings.allow_software_gpu,
         resources: settings.resources.clone(),
-    }
+        annotations: evaluate::annotations::read(&settings.annotations)?,
+        overrides: Overrides::new(),
+    })
 }
 
 impl fmt::Display for Rejected {

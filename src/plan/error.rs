@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::annotate::AnnotationError;
 use crate::graph::error::GraphError;
 use crate::units::Bytes;
 
@@ -30,6 +31,24 @@ pub enum PlanError {
         budget: Bytes,
         /// The layer at whose step the peak is.
         layer: String,
+    },
+    /// An override names no layer.
+    #[error("no layer is called '{pattern}', for which annotations were given; the layers are {}", layers.join(", "))]
+    Override {
+        /// The pattern.
+        pattern: String,
+        /// The layers, as the user calls them.
+        layers: Vec<String>,
+    },
+    /// A function of the key gave a value that is refused, or panicked.
+    #[error("layer '{layer}', block {block}: {source}")]
+    Annotation {
+        /// The layer, as the user calls it.
+        layer: String,
+        /// The block's key.
+        block: String,
+        /// The annotation, the value, and what is wrong with it.
+        source: Box<AnnotationError>,
     },
     /// More tasks than the engine's dense ids can count.
     #[error("the plan would have {tasks} tasks; at most {TASKS_MAX} are supported: use larger chunks")]

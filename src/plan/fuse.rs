@@ -72,8 +72,13 @@ impl Groups {
     }
 }
 
-/// Fuses layers for which `same_place` holds. O(layers + edges + nodes of their expressions).
-pub fn fuse(graph: &LayerGraph, same_place: impl Fn(LayerId, LayerId) -> bool) -> Groups {
+/// Fuses layers for which `same_place` holds, and whose `annotations`, by layer, may be joined.
+/// O(layers + edges + nodes of their expressions).
+pub fn fuse(
+    graph: &LayerGraph,
+    annotations: &[Annotations],
+    same_place: impl Fn(LayerId, LayerId) -> bool,
+) -> Groups {
     let users = graph.users();
     let apart = apart(graph);
     // Walking backwards, a layer's users have their groups before it asks to join one. Groups are named by
@@ -82,16 +87,16 @@ pub fn fuse(graph: &LayerGraph, same_place: impl Fn(LayerId, LayerId) -> bool) -
     let mut drafts: HashMap<LayerId, Draft> = HashMap::new();
     for index in (0..graph.layer_count()).rev() {
         let id = LayerId::at(index);
-        let layer = graph.layer(id);
+        let own = &annotations[index];
         if !apart[index]
             && let Some(root) = group_to_join(graph, &users, &root_of, id)
             && same_place(id, root)
-            && drafts.get_mut(&root).is_some_and(|draft| draft.join(graph, id))
+            && drafts.get_mut(&root).is_some_and(|draft| draft.join(graph, id, own))
         {
             root_of[index] = root;
             continue;
         }
-        drafts.insert(id, Draft::new(graph, id, layer));
+        drafts.insert(id, Draft::new(graph, id, own));
     }
     collect(graph, &root_of, drafts)
 }
@@ -161,16 +166,16 @@ struct Draft {
 }
 
 impl Draft {
-    fn new(graph: &LayerGraph, id: LayerId, layer: &Layer) -> Self {
+    fn new(graph: &LayerGraph, id: LayerId, own: &Annotations) -> Self {
         let mut inputs = Vec::new();
         add_distinct(&mut inputs, graph.inputs(id));
-        let (annotations, edges) = (layer.annotations().clone(), edges(graph, id));
-        Draft { members: vec![id], inputs, annotations, edges, nodes: nodes(layer) }
+        let (annotations, edges) = (own.clone(), edges(graph, id));
+        Draft { members: vec![id], inputs, annotations, edges, nodes: nodes(graph.layer(id)) }
     }
 
     /// Takes in a layer that members alone read, or says `false` and stays as it was.
-    fn join(&mut self, graph: &LayerGraph, id: LayerId) -> bool {
-        let Ok(annotations) = self.annotations.fused(graph.layer(id).annotations()) else { return false };
+    fn join(&mut self, graph: &LayerGraph, id: LayerId, own: &Annotations) -> bool {
+        let Ok(annotations) = self.annotations.fused(own) else { return false };
         // Members come after what this layer reads, so that none of its inputs is one of them.
         let mut inputs: Vec<LayerId> = self.inputs.iter().copied().filter(|&input| input != id).collect();
         add_distinct(&mut inputs, graph.inputs(id));

@@ -93,7 +93,7 @@ pub fn lower(
 }
 
 /// For each group, which blocks of its result are needed.
-fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<BlockSet>, PlanError> {
+pub(super) fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<BlockSet>, PlanError> {
     let spec = |layer: LayerId| graph.layer(layer).spec();
     let place = |layer: &LayerId| groups.of(*layer).index();
     let nodes = groups.iter().map(|(_, group)| Node {
@@ -381,6 +381,7 @@ impl Draft<'_> {
             memory: crate::machine::MemoryId::HOST,
             bytes,
             output: Step::NO_OUTPUT,
+            terms: 0,
         }
     }
 }

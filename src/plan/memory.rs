@@ -24,9 +24,10 @@ pub fn measure(plan: &mut Plan, machine: &Machine, settings: &Settings) -> Resul
         let step = plan.steps[index];
         let memory = usize::from(step.memory.0);
         held[memory] += step.allocated();
-        let reserve = plan.scratch(&step);
-        if held[memory] + reserve > peaks[memory].0 {
-            peaks[memory] = (held[memory] + reserve, Some(id));
+        let terms = plan.terms_of(id);
+        let needs = (held[memory] + terms.reserve).max(terms.memory);
+        if needs > peaks[memory].0 {
+            peaks[memory] = (needs, Some(id));
         }
         for operand in plan.operands(id) {
             let value = plan.step(operand.step);
@@ -37,12 +38,6 @@ pub fn measure(plan: &mut Plan, machine: &Machine, settings: &Settings) -> Resul
         }
         if unread[index] == 0 {
             held[memory] -= step.allocated();
-        }
-    }
-    for layer in &plan.layers {
-        if let Some(asked) = layer.annotations.memory().filter(|_| layer.reserve > 0) {
-            let peak = &mut peaks[usize::from(machine.memory_of(layer.device).0)].0;
-            *peak = (*peak).max(asked.0);
         }
     }
     plan.memories = (0..count)

@@ -1,12 +1,14 @@
 //! From a graph and a description of a machine to a plan. Pure: no device, no clock, no environment; equal
 //! input gives an equal plan.
 //!
-//! The passes, in order: [`resolve`] what each layer asks for, [`mod@fuse`] within placement classes, [`place`]
-//! on devices, fuse again within devices, [`lower`] to tasks over the blocks that are needed, [`transfer`]
-//! between memories, [`order`], [`memory`], [`verify`].
+//! The passes, in order: [`effective`] annotations of each layer and block, [`resolve`] what each layer asks
+//! for, [`mod@fuse`] within placement classes, [`place`] on devices, fuse again within devices, [`lower`] to
+//! tasks over the blocks that are needed, [`transfer`] between memories, the [`terms`] of each task, [`order`],
+//! [`memory`], [`verify`].
 
 pub mod capability;
 pub mod cost;
+pub mod effective;
 pub mod error;
 pub mod fuse;
 pub mod lower;
@@ -14,19 +16,24 @@ pub mod memory;
 pub mod order;
 pub mod place;
 pub mod resolve;
+pub mod terms;
 pub mod transfer;
 pub mod verify;
 
+use crate::dtype::DType;
 use crate::graph::block_set::BlockSet;
+use crate::graph::chunking::Chunking;
 use crate::graph::layer::Origin;
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::{GroupId, LayerId, StepId};
 use crate::machine::{Machine, MemoryId};
 use crate::plan::cost::Work;
+use crate::plan::effective::Effective;
 use crate::plan::fuse::{Group, Groups, fuse};
 use crate::plan::lower::{TaskGraph, plan_inputs};
 use crate::plan::place::Placement;
 use crate::plan::resolve::Resolved;
+use crate::plan::terms::{Assigned, Room};
 use crate::settings::Settings;
 use crate::steps::{
     OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, TransferEdge,
@@ -39,30 +46,27 @@ pub use error::{PlanError, Unsatisfied};
 /// # Errors
 /// Requirements that can't be met, all of them; more memory needed than the budget allows.
 pub fn plan(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Result<Plan, PlanError> {
-    let resolved = resolve::resolve(graph, machine, settings)?;
+    let effective = Effective::new(graph, settings)?;
+    let resolved = resolve::resolve(graph, &effective, machine, settings)?;
     let same_class = |a: LayerId, b: LayerId| {
-        let (a, b) = (resolved.of(a), resolved.of(b));
-        a.class == b.class && a.candidates == b.candidates
+        let (at_a, at_b) = (resolved.of(a), resolved.of(b));
+        at_a.class == at_b.class && at_a.candidates == at_b.candidates && effective.agree(graph, a, b)
     };
-    let by_class = fuse(graph, same_class);
+    let by_class = fuse(graph, effective.all(), same_class);
     let placement = place::place(graph, &by_class, &resolved, machine, settings);
     let device = |layer: LayerId| placement.device(by_class.of(layer));
-    let groups = fuse(graph, |a, b| device(a) == device(b));
+    let same_device = |a, b| device(a) == device(b) && effective.agree(graph, a, b);
+    let groups = fuse(graph, effective.all(), same_device);
     let placement = placement.regrouped(&by_class, &groups);
     let tasks = lower::lower(graph, &groups, &placement, machine)?;
     let kept = transfer::kept(graph, &groups);
-    let tasks = transfer::transfer(tasks, graph, &groups, machine, &kept);
-    let mut layers = layers(graph, &groups, &placement, &resolved, machine, settings);
-    for (layer, scratch) in layers.iter_mut().zip(&tasks.scratch) {
-        layer.reserve = layer.reserve.max(*scratch);
-    }
-    let priority: Vec<f64> = tasks
-        .tasks
-        .iter()
-        .map(|task| layers[task.layer as usize].annotations.priority().unwrap_or(0.0))
-        .collect();
+    let mut tasks = transfer::transfer(tasks, graph, &groups, machine, &kept);
+    let layers = layers(graph, &groups, &placement, &resolved, &effective, machine, settings);
+    let rooms = rooms(&groups, &layers, &tasks, &resolved, settings);
+    let Assigned { terms, priority } = terms::assign(&mut tasks, &groups, &effective, &rooms, settings)?;
     let order = order::order(&tasks, &priority);
     let mut plan = assemble(tasks, &order, layers);
+    plan.terms = terms;
     plan.outputs = outputs(graph, &groups);
     plan.requested = requested(graph, &groups, &plan.outputs);
     plan.device_names = machine.devices.iter().map(|device| device.name.clone()).collect();
@@ -71,7 +75,7 @@ pub fn plan(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Resul
     plan.resources = settings.resources.iter().map(|(name, amount)| (name.clone(), *amount)).collect();
     plan.predicted_s = placement.predicted_s();
     memory::measure(&mut plan, machine, settings)?;
-    verify::verify(&plan, graph, machine)?;
+    verify::verify(&plan, graph, machine, settings)?;
     Ok(plan)
 }
 
@@ -80,6 +84,7 @@ fn layers(
     groups: &Groups,
     placement: &Placement,
     resolved: &Resolved,
+    effective: &Effective,
     machine: &Machine,
     settings: &Settings,
 ) -> Vec<PlanLayer> {
@@ -87,18 +92,18 @@ fn layers(
         let root = graph.layer(group.root());
         let device = placement.device(id);
         let resolution = resolved.of(group.root());
-        let inputs = plan_inputs(graph, groups, group);
-        // A GPU's memory that `--cpu-only` waived isn't asked of the host.
-        let is_waived = settings.cpu_only && resolution.fallback.is_some();
         PlanLayer {
             name: root.label().unwrap_or(root.name()).to_owned(),
-            sources: group.layers.iter().flat_map(|&layer| sources(graph, resolved, layer)).collect(),
+            sources: group
+                .layers
+                .iter()
+                .flat_map(|&layer| sources(graph, resolved, effective, layer))
+                .collect(),
             op: group.op.clone(),
             dtype: root.dtype(),
             chunks: root.chunks().clone(),
             kind: root.spec().kind,
-            reserve: if is_waived { 0 } else { reserve(group, root, &inputs) },
-            inputs,
+            inputs: plan_inputs(graph, groups, group),
             device,
             class: resolution.class.name(),
             reason: placement.reason(id).to_owned(),
@@ -124,22 +129,35 @@ fn fallbacks(group: &Group, resolved: &Resolved) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
-/// What a `memory` annotation asks for beyond the operands and value that are counted anyway.
-fn reserve(group: &Group, root: &crate::graph::layer::Layer, inputs: &[crate::steps::PlanInput]) -> u64 {
-    let Some(asked) = group.annotations.memory() else { return 0 };
-    let value = root.chunks().largest_block() * root.dtype().size();
-    let read: usize = inputs.iter().map(|input| input.chunks.largest_block() * input.dtype.size()).sum();
-    asked.0.saturating_sub((value + read) as u64)
+/// What the tasks of each group hold, whatever annotations say.
+fn rooms(
+    groups: &Groups,
+    layers: &[PlanLayer],
+    tasks: &TaskGraph,
+    resolved: &Resolved,
+    settings: &Settings,
+) -> Vec<Room> {
+    let bytes = |chunks: &Chunking, dtype: DType| (chunks.largest_block() * dtype.size()) as u64;
+    let room = |((_, group), (layer, &scratch)): ((GroupId, &Group), (&PlanLayer, &u64))| Room {
+        counted: layer.inputs.iter().fold(bytes(&layer.chunks, layer.dtype), |counted, input| {
+            counted + bytes(&input.chunks, input.dtype)
+        }),
+        scratch,
+        // A GPU's memory that `--cpu-only` waived isn't asked of the host.
+        is_waived: settings.cpu_only && resolved.of(group.root()).fallback.is_some(),
+    };
+    groups.iter().zip(layers.iter().zip(&tasks.scratch)).map(room).collect()
 }
 
 /// The layers of the user's that a layer of the graph stands for.
-fn sources(graph: &LayerGraph, resolved: &Resolved, id: LayerId) -> Vec<SourceLayer> {
-    let fallback = &resolved.of(id).fallback;
+fn sources(graph: &LayerGraph, resolved: &Resolved, effective: &Effective, id: LayerId) -> Vec<SourceLayer> {
+    let (fallback, annotations) = (&resolved.of(id).fallback, effective.of(id));
     let source = |origin: Origin| SourceLayer {
         name: origin.name.to_string(),
         label: origin.label.map(|label| label.to_string()),
         op: origin.op,
-        annotations: origin.annotations,
+        annotations: annotations.clone(),
+        given: (*annotations != origin.annotations).then_some(origin.annotations),
         fallback: fallback.clone(),
     };
     graph.layer(id).origins().into_iter().map(source).collect()

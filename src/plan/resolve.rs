@@ -2,6 +2,8 @@
 //!
 //! Everything that no device can give is collected, so that the user sees all of it at once.
 
+use std::collections::BTreeMap;
+
 use crate::annotate::{Annotations, DeviceWish, GpuShare};
 use crate::graph::layer::Layer;
 use crate::graph::layer_graph::LayerGraph;
@@ -9,6 +11,7 @@ use crate::graph::op::Op;
 use crate::ids::LayerId;
 use crate::machine::{DeviceId, DeviceInfo, DeviceKind, Machine};
 use crate::plan::capability;
+use crate::plan::effective::{self, Effective};
 use crate::plan::error::{PlanError, Unsatisfied};
 use crate::plan::memory::budget;
 use crate::settings::Settings;
@@ -67,11 +70,17 @@ impl Resolved {
 ///
 /// # Errors
 /// [`PlanError::Unsatisfiable`] with every requirement that no device meets.
-pub fn resolve(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Result<Resolved, PlanError> {
+pub fn resolve(
+    graph: &LayerGraph,
+    effective: &Effective,
+    machine: &Machine,
+    settings: &Settings,
+) -> Result<Resolved, PlanError> {
     let mut resolved = Vec::with_capacity(graph.layer_count());
     let mut unsatisfied = Vec::new();
-    for (_, layer) in graph.layers() {
-        let ask = Ask { layer, machine, settings };
+    for (id, layer) in graph.layers() {
+        let annotations = effective.of(id);
+        let ask = Ask { layer, annotations, demand: Demand::of(effective, id), machine, settings };
         unsatisfied.extend(ask.missing_resources());
         match ask.resolve() {
             Ok(resolution) => resolved.push(resolution),
@@ -98,13 +107,15 @@ fn merged(all: Vec<Unsatisfied>) -> Vec<Unsatisfied> {
 
 struct Ask<'a> {
     layer: &'a Layer,
+    annotations: &'a Annotations,
+    demand: Demand,
     machine: &'a Machine,
     settings: &'a Settings,
 }
 
 impl Ask<'_> {
     fn resolve(&self) -> Result<Resolution, Box<Unsatisfied>> {
-        let annotations = self.layer.annotations();
+        let annotations = self.annotations;
         let host = |reason: String| Resolution {
             class: PlacementClass::Host,
             candidates: vec![DeviceId::HOST],
@@ -137,7 +148,7 @@ impl Ask<'_> {
         let fits: Vec<DeviceId> =
             verdicts.iter().filter(|(_, obstacles)| obstacles.is_empty()).map(|(id, _)| *id).collect();
         let preferred = self.preferred(&fits);
-        let reason = need(self.layer.annotations());
+        let reason = need(self.annotations);
         if !preferred.is_empty() {
             return Ok(Resolution { class, candidates: preferred, reason, fallback: None });
         }
@@ -153,9 +164,9 @@ impl Ask<'_> {
         Err(Box::new(Unsatisfied {
             layer: self.called(),
             need: if self.settings.deny_fallback && class == PlacementClass::PreferGpu {
-                format!("{reason} under --deny-fallback")
+                format!("{reason}{} under --deny-fallback", self.at_block())
             } else {
-                reason
+                format!("{reason}{}", self.at_block())
             },
             fix: self.fix(class, &best),
             best: best.text,
@@ -164,7 +175,7 @@ impl Ask<'_> {
 
     /// `allow_other_workers` makes `workers` a preference: those that match when any does, else all.
     fn preferred(&self, fits: &[DeviceId]) -> Vec<DeviceId> {
-        let annotations = self.layer.annotations();
+        let annotations = self.annotations;
         let Some(patterns) = annotations.workers().filter(|_| annotations.allow_other_workers()) else {
             return fits.to_vec();
         };
@@ -174,7 +185,7 @@ impl Ask<'_> {
     }
 
     fn obstacles(&self, class: PlacementClass, id: DeviceId, device: &DeviceInfo) -> Vec<Obstacle> {
-        let annotations = self.layer.annotations();
+        let annotations = self.annotations;
         let mut obstacles = Vec::new();
         if let Some(why) = &device.unusable {
             obstacles.push(Obstacle::Unusable(why.clone()));
@@ -195,7 +206,7 @@ impl Ask<'_> {
         {
             obstacles.push(Obstacle::Workers);
         }
-        if let (Some(need), Some(have)) = (annotations.memory(), self.capacity(id))
+        if let (Some((need, _)), Some(have)) = (self.demand.memory, self.capacity(id))
             && need > have
         {
             obstacles.push(Obstacle::Memory { have });
@@ -295,16 +306,16 @@ impl Ask<'_> {
     }
 
     fn missing_resources(&self) -> Vec<Unsatisfied> {
-        let asked = self.layer.annotations().resources();
-        let missing = asked.iter().filter_map(|(name, &amount)| {
+        let missing = self.demand.resources.iter().filter_map(|(name, &(amount, block))| {
             let have = self.settings.resources.get(name).copied();
-            if have.is_some_and(|have| have >= amount) {
+            if amount == 0.0 || have.is_some_and(|have| have >= amount) {
                 return None;
             }
+            let at = self.at(block);
             let names: Vec<&str> = self.settings.resources.keys().map(String::as_str).collect();
             Some(Unsatisfied {
                 layer: self.called(),
-                need: format!("resources {{ {name} = {amount} }}"),
+                need: format!("resources {{ {name} = {amount} }}{at}"),
                 best: match have {
                     Some(have) => format!("{name} = {have}"),
                     None if names.is_empty() => "no custom resources are declared".to_owned(),
@@ -316,8 +327,49 @@ impl Ask<'_> {
         missing.collect()
     }
 
+    /// The block whose function asked for the most memory, to be read after what is asked.
+    fn at_block(&self) -> String {
+        match self.demand.memory {
+            Some((bytes, Some(block))) => format!(": {bytes}{}", self.at(Some(block))),
+            _ => String::new(),
+        }
+    }
+
+    fn at(&self, block: Option<usize>) -> String {
+        let key = block.and_then(|block| effective::key(self.layer, block).ok());
+        key.map_or_else(String::new, |key| format!(" at {key}"))
+    }
+
     fn called(&self) -> String {
         self.layer.label().unwrap_or(self.layer.name()).to_owned()
+    }
+}
+
+/// The most that any task of a layer asks for, and the block that does where a function said so.
+struct Demand {
+    memory: Option<(Bytes, Option<usize>)>,
+    resources: BTreeMap<String, (f64, Option<usize>)>,
+}
+
+impl Demand {
+    fn of(effective: &Effective, id: LayerId) -> Demand {
+        let plain = std::iter::once((None, effective.of(id))).filter(|_| !effective.varies(id));
+        let by_block = effective.sets_of(id).map(|(block, set)| (Some(block), set));
+        let mut demand = Demand { memory: None, resources: BTreeMap::new() };
+        for (block, set) in plain.chain(by_block) {
+            if let Some(bytes) =
+                set.memory().filter(|bytes| demand.memory.is_none_or(|(most, _)| *bytes > most))
+            {
+                demand.memory = Some((bytes, block));
+            }
+            for (name, &amount) in set.resources() {
+                let most = demand.resources.entry(name.clone()).or_insert((amount, block));
+                if amount > most.0 {
+                    *most = (amount, block);
+                }
+            }
+        }
+        demand
     }
 }
 
@@ -366,7 +418,10 @@ fn class_of(annotations: &Annotations) -> Option<PlacementClass> {
         Some(DeviceWish::PreferGpu) => Some(PlacementClass::PreferGpu),
         Some(DeviceWish::Any) => Some(PlacementClass::Any),
         None if annotations.gpu().is_some() => Some(PlacementClass::Gpu),
-        None if annotations.memory().is_some() || annotations.workers().is_some() => {
+        None if annotations.memory().is_some()
+            || annotations.function("memory").is_some()
+            || annotations.workers().is_some() =>
+        {
             Some(PlacementClass::Any)
         }
         None => None,

@@ -1,17 +1,27 @@
 //! The rules that every plan keeps, checked after it is made.
 
-use crate::graph::layer::Origin;
+use std::sync::Arc;
+
+use crate::annotate::Annotations;
+use crate::graph::layer::{Layer, Origin};
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::StepId;
 use crate::machine::Machine;
+use crate::plan::effective::merged;
 use crate::plan::error::PlanError;
+use crate::settings::Settings;
 use crate::steps::{Plan, StepKind};
 
 /// Checks a whole plan. O(steps + operands).
 ///
 /// # Errors
 /// [`PlanError::Bug`] naming the rule that doesn't hold.
-pub fn verify(plan: &Plan, graph: &LayerGraph, machine: &Machine) -> Result<(), PlanError> {
+pub fn verify(
+    plan: &Plan,
+    graph: &LayerGraph,
+    machine: &Machine,
+    settings: &Settings,
+) -> Result<(), PlanError> {
     let bug = |pass, problem| Err(PlanError::Bug { pass, problem });
     if plan.operand_offsets.len() != plan.steps.len() + 1 {
         return bug("assemble", "the operands don't match the steps".to_owned());
@@ -39,18 +49,43 @@ pub fn verify(plan: &Plan, graph: &LayerGraph, machine: &Machine) -> Result<(), 
     if let Some((a, b)) = plan.orderings.iter().find(|(a, b)| a >= b) {
         return bug("order", format!("steps {} and {} must keep their order", a.0, b.0));
     }
-    annotations(plan, graph)
+    terms(plan)?;
+    annotations(plan, graph, settings)
 }
 
-/// Every layer of the graph is in the plan once, with the annotations that it had.
-fn annotations(plan: &Plan, graph: &LayerGraph) -> Result<(), PlanError> {
+/// Every step has terms, which are its layer's wherever the layer's annotations are plain.
+fn terms(plan: &Plan) -> Result<(), PlanError> {
+    for (index, step) in plan.steps.iter().enumerate() {
+        let annotations = &plan.layer_of(StepId::at(index)).annotations;
+        let retries = annotations.retries().unwrap_or(0);
+        let holds = plan.terms.get(step.terms as usize).is_some_and(|terms| {
+            annotations.has_functions()
+                || (terms.retries == retries && terms.timeout == annotations.timeout())
+        });
+        if !holds {
+            let problem = format!("step {index} lost the annotations of its layer");
+            return Err(PlanError::Bug { pass: "terms", problem });
+        }
+    }
+    Ok(())
+}
+
+/// Every layer of the graph is in the plan once, with the annotations that it was made with, and governed by
+/// these between the session's default and the overrides.
+fn annotations(plan: &Plan, graph: &LayerGraph, settings: &Settings) -> Result<(), PlanError> {
+    let text = |given: &Annotations, governs: &Annotations| format!("{given} under {governs}");
     let mut planned: Vec<(&str, String)> = Vec::new();
     for source in plan.layers.iter().flat_map(|layer| &layer.sources) {
-        planned.push((&source.name, source.annotations.to_string()));
+        let given = source.given.as_ref().unwrap_or(&source.annotations);
+        planned.push((&source.name, text(given, &source.annotations)));
     }
-    let origins: Vec<Origin> = graph.layers().flat_map(|(_, layer)| layer.origins()).collect();
-    let mut given: Vec<(&str, String)> =
-        origins.iter().map(|origin| (&*origin.name, origin.annotations.to_string())).collect();
+    let origins = |layer: &Layer| -> Vec<(Arc<str>, String)> {
+        let governs = merged(layer, settings);
+        let text = |origin: Origin| (origin.name, text(&origin.annotations, &governs));
+        layer.origins().into_iter().map(text).collect()
+    };
+    let origins: Vec<(Arc<str>, String)> = graph.layers().flat_map(|(_, layer)| origins(layer)).collect();
+    let mut given: Vec<(&str, String)> = origins.iter().map(|(name, text)| (&**name, text.clone())).collect();
     planned.sort_unstable();
     given.sort_unstable();
     if planned == given {

@@ -18,7 +18,11 @@ impl fmt::Display for Plan {
                 } else {
                     format!(" [{}]", source.annotations)
                 };
-                writeln!(f, "  {} {}{annotations}", source.op, source.name)?;
+                let given = source.given.as_ref().map_or_else(String::new, |given| match given.is_empty() {
+                    true => " (the layer's own: none)".to_owned(),
+                    false => format!(" (the layer's own: {given})"),
+                });
+                writeln!(f, "  {} {}{annotations}{given}", source.op, source.name)?;
             }
         }
         for index in 0..self.steps.len() {

@@ -3,7 +3,7 @@
 //! Everything that is wrong is a [`Problem`] with its place in the file. Sub-expressions of numbers alone
 //! (`45 * pi / 180`) become numbers before any array is involved, and a layer that is one is a named constant.
 
-mod annotations;
+pub(super) mod annotations;
 mod call;
 mod constant;
 pub mod functions;

@@ -16,6 +16,7 @@
 //!
 //! [settings]                     # threads, memory, cpu_only, deny_fallback, allow_software_gpu, resources
 //! memory = "512 MiB"
+//! annotations = { retries = 2 }  # what holds for layers that don't say otherwise
 //! ```
 //!
 //! [`read`] never fails: what it can't understand it lists in [`File::problems`], so that
@@ -37,7 +38,7 @@ use super::picture::Colormap;
 use crate::dtype::{DType, Scalar};
 use crate::units::Bytes;
 
-pub use overrides::apply_override;
+pub use overrides::{apply_override, layer_override};
 pub use raw::RawValue;
 pub use read::read;
 pub use text_map::TextMap;
@@ -195,4 +196,6 @@ pub struct Settings {
     pub allow_software_gpu: Option<bool>,
     /// Amounts of custom resources, by name.
     pub resources: Option<BTreeMap<String, f64>>,
+    /// What holds for layers that don't say otherwise, in the order written.
+    pub annotations: Vec<RawAnnotation>,
 }

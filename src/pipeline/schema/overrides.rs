@@ -1,10 +1,12 @@
-//! `--set input.key=value`.
+//! `--set input.key=value` and `--annotate layer:key=value`.
 
 use toml::de::DeValue;
 
+use super::raw::raw;
 use super::read::{INPUT_KEYS, set_input_key};
 use super::value::Item;
 use super::{File, InputTable};
+use crate::annotate::{Annotations, Overrides, Value};
 use crate::pipeline::diagnostic::Problem;
 
 /// Keys whose value needs no quotes on a command line.
@@ -23,6 +25,32 @@ pub fn apply_override(file: &mut File, assignment: &str) -> Result<(), Problem> 
         problem.message = format!("--set {assignment}: {}", problem.message);
         problem
     })
+}
+
+/// Reads `slope:retries=2`, `*:memory=2GiB`, `"grad*:resources={licence = 1}"`: a pattern of layers, a key, and
+/// the value as TOML, or as a bare string where it isn't TOML.
+///
+/// # Errors
+/// The text isn't `layer:key=value`, the layer is no pattern, or the key or the value is refused. The problem
+/// has no span.
+pub fn layer_override(overrides: Overrides, assignment: &str) -> Result<Overrides, Problem> {
+    let problem = |message: String| Problem::new(format!("--annotate {assignment}: {message}"), None);
+    let parts = assignment.split_once(':').and_then(|(layer, rest)| {
+        let (key, value) = rest.split_once('=')?;
+        Some((layer.trim(), key.trim(), value.trim()))
+    });
+    let Some((layer, key, text)) = parts else {
+        let wrong = problem("this isn't of the form layer:key=value".to_owned());
+        return Err(
+            wrong.help("write --annotate slope:retries=2, or --annotate '*:device=cpu' for all layers")
+        );
+    };
+    let value = match DeValue::parse(text) {
+        Ok(value) => raw(&value).map_err(|wrong| problem(wrong.message))?.get_ref().to_value(),
+        Err(_) => Value::Text(text.to_owned()),
+    };
+    let annotations = Annotations::new().set(key, value).map_err(|error| problem(error.to_string()))?;
+    overrides.with(layer, annotations).map_err(|error| problem(error.to_string()))
 }
 
 fn set(file: &mut File, assignment: &str) -> Result<(), Problem> {

@@ -4,6 +4,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::value::{float, in_order, integer};
+use crate::annotate::Value;
 use crate::pipeline::diagnostic::Problem;
 
 /// A TOML value whose meaning is decided elsewhere.
@@ -24,6 +25,24 @@ pub enum RawValue {
 }
 
 impl RawValue {
+    /// As the value of an annotation, not yet checked.
+    pub fn to_value(&self) -> Value {
+        match self {
+            RawValue::Text(text) => Value::Text(text.clone()),
+            RawValue::Integer(number) => Value::Int((*number).into()),
+            RawValue::Float(number) => Value::Float(*number),
+            RawValue::Bool(flag) => Value::Bool(*flag),
+            RawValue::List(items) => {
+                Value::List(items.iter().map(|item| item.get_ref().to_value()).collect())
+            }
+            RawValue::Table(entries) => {
+                let pairs =
+                    entries.iter().map(|(key, value)| (key.get_ref().clone(), value.get_ref().to_value()));
+                Value::Table(pairs.collect())
+            }
+        }
+    }
+
     /// As JSON; numbers that are not finite have none and become `null`.
     pub fn to_json(&self) -> serde_json::Value {
         match self {

@@ -28,8 +28,8 @@ pub(super) const INPUT_KEYS: [&str; 10] =
 const TOP_KEYS: [&str; 4] = ["inputs", "layer", "outputs", "settings"];
 const LAYER_KEYS: [&str; 3] = ["name", "expr", "annotate"];
 const OUTPUT_KEYS: [&str; 3] = ["path", "scale", "colormap"];
-const SETTING_KEYS: [&str; 6] =
-    ["threads", "memory", "cpu_only", "deny_fallback", "allow_software_gpu", "resources"];
+const SETTING_KEYS: [&str; 7] =
+    ["threads", "memory", "cpu_only", "deny_fallback", "allow_software_gpu", "resources", "annotations"];
 
 /// Sets one key of an input; the file and `--set` share it.
 pub(super) fn set_input_key(input: &mut InputTable, item: &Item<'_>) -> Result<(), Problem> {
@@ -202,7 +202,7 @@ impl Reader<'_> {
         let item = Item::new(&name.value, value);
         let mut settings = std::mem::take(&mut self.file.settings);
         let flag = |reader: &mut Self| reader.keep(item.flag()).map(|flag| flag.value);
-        let Settings { threads, memory, cpu_only, deny_fallback, allow_software_gpu, resources } =
+        let Settings { threads, memory, cpu_only, deny_fallback, allow_software_gpu, resources, annotations } =
             &mut settings;
         match item.key {
             "threads" => *threads = self.keep(item.count(1)),
@@ -211,6 +211,7 @@ impl Reader<'_> {
             "deny_fallback" => *deny_fallback = flag(self),
             "allow_software_gpu" => *allow_software_gpu = flag(self),
             "resources" => *resources = self.keep(item.amounts()),
+            "annotations" => *annotations = self.annotations(&item),
             unknown => {
                 let problem = Problem::new(format!("unknown setting '{unknown}'"), name.span.clone());
                 self.file.problems.push(problem.suggest(unknown, SETTING_KEYS));

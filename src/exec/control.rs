@@ -1,0 +1,130 @@
+//! How the outside takes part in a run: it may cancel it, watch how far it is, and observe every attempt.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::exec::error::StepError;
+use crate::ids::StepId;
+use crate::key::{Key, KeyError};
+use crate::steps::{Plan, PlanLayer, SourceLayer, Step, StepKind};
+
+/// Told the number of finished steps of each layer of the plan.
+type Watch = Box<dyn Fn(&[u64]) + Send>;
+/// Told of every attempt.
+type Observe = Box<dyn FnMut(&StepEvent<'_>) + Send>;
+
+/// A handle on a run.
+#[derive(Default)]
+pub struct Control {
+    cancelled: AtomicBool,
+    watcher: Mutex<Option<Watch>>,
+    /// Outside `None` where nobody ever observed: workers then don't touch the lock.
+    observer: Option<Mutex<Option<Observe>>>,
+}
+
+/// One attempt at a step that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct StepEvent<'a> {
+    /// The step, in the plan.
+    pub step: StepId,
+    /// What it does.
+    pub kind: StepKind,
+    /// Where it ran.
+    pub device: &'a str,
+    /// Which attempt it was, from 1.
+    pub attempt: u32,
+    /// Time of a worker that it took.
+    pub busy: Duration,
+    /// How it ended.
+    pub outcome: Result<(), &'a StepError>,
+    plan: &'a Plan,
+}
+
+impl Control {
+    /// Nobody watches, nobody cancels.
+    pub fn new() -> Self {
+        Control::default()
+    }
+
+    /// `watch` is called now and then with the number of finished steps of each layer of the plan. One that
+    /// panics is not called again; the run goes on.
+    pub fn watched(watch: impl Fn(&[u64]) + Send + 'static) -> Self {
+        Control { watcher: Mutex::new(Some(Box::new(watch))), ..Control::default() }
+    }
+
+    /// `observe` is called for every attempt, finished or failed, on the worker's thread, one call at a time,
+    /// before anything that waits for the step starts: a slow observer makes a slow run. One that panics is
+    /// not called again; the run goes on.
+    pub fn observed(self, observe: impl FnMut(&StepEvent<'_>) + Send + 'static) -> Self {
+        Control { observer: Some(Mutex::new(Some(Box::new(observe)))), ..self }
+    }
+
+    /// Asks the run to stop: nothing new starts, and what runs is waited for.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+    }
+
+    /// Whether somebody asked it to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_observed(&self) -> bool {
+        self.observer.is_some()
+    }
+
+    pub(super) fn observe(&self, event: &StepEvent<'_>) {
+        if let Some(observer) = &self.observer {
+            tell(observer, |observe| observe(event));
+        }
+    }
+
+    pub(super) fn watch(&self, finished: &[u64]) {
+        tell(&self.watcher, |watch| watch(finished));
+    }
+}
+
+/// Calls a listener that is there, and lets go of it when it panics.
+fn tell<L>(listener: &Mutex<Option<L>>, call: impl FnOnce(&mut L)) {
+    let mut guard = listener.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(listener) = &mut *guard
+        && catch_unwind(AssertUnwindSafe(|| call(listener))).is_err()
+    {
+        *guard = None;
+    }
+}
+
+impl<'a> StepEvent<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        step: StepId,
+        attempt: u32,
+        busy: Duration,
+        outcome: Result<(), &'a StepError>,
+    ) -> Self {
+        let Step { kind, device, .. } = plan.step(step);
+        let device = &plan.device_names[usize::from(device.0)];
+        StepEvent { step, kind: *kind, device, attempt, busy, outcome, plan }
+    }
+
+    /// The layer of the plan that the step belongs to; a copy belongs to the layer whose value it moves.
+    pub fn layer(&self) -> &'a PlanLayer {
+        self.plan.layer_of(self.step)
+    }
+
+    /// The layers of the user's graph that the step computes, each with the annotations that govern it. A value
+    /// that is a function stays one: [`Annotations::for_key`](crate::annotate::Annotations::for_key) calls it.
+    pub fn sources(&self) -> &'a [SourceLayer] {
+        &self.layer().sources
+    }
+
+    /// The key of the block.
+    ///
+    /// # Errors
+    /// As [`Plan::key`].
+    pub fn key(&self) -> Result<Key, KeyError> {
+        self.plan.key(self.step)
+    }
+}

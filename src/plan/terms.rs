@@ -1,0 +1,144 @@
+//! Gives every task its terms and its priority: its layer's, or what functions of the key say for its block.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use crate::annotate::Annotations;
+use crate::ids::{GroupId, LayerId};
+use crate::plan::effective::Effective;
+use crate::plan::error::PlanError;
+use crate::plan::fuse::{Group, Groups};
+use crate::plan::lower::TaskGraph;
+use crate::settings::Settings;
+use crate::steps::{StepKind, Terms, millionths};
+
+/// What a group's tasks have in common, whatever annotations say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Room {
+    /// Bytes of the operands and the value of the largest task, which are counted anyway.
+    pub counted: u64,
+    /// Bytes that its kernels take beside these.
+    pub scratch: u64,
+    /// A `memory` annotation isn't asked of this device: `--cpu-only` waived it.
+    pub is_waived: bool,
+}
+
+/// The terms of a plan, each once, and the priority of each task.
+#[derive(Clone, Debug, Default)]
+pub struct Assigned {
+    /// What [`Step::terms`](crate::steps::Step::terms) refers to.
+    pub terms: Vec<Terms>,
+    /// By task.
+    pub priority: Vec<f64>,
+}
+
+/// Sets the terms of all tasks, which are in topological order. `rooms` is by group. O(tasks · layers of the
+/// groups with functions).
+///
+/// # Errors
+/// [`PlanError::Bug`] when layers were fused whose functions disagree.
+pub fn assign(
+    tasks: &mut TaskGraph,
+    groups: &Groups,
+    effective: &Effective,
+    rooms: &[Room],
+    settings: &Settings,
+) -> Result<Assigned, PlanError> {
+    let owners = owners(tasks);
+    let mut pass = Pass { effective, settings, out: Assigned::default(), numbers: HashMap::new() };
+    let mut known: HashMap<(u32, Vec<u32>), (u32, f64)> = HashMap::new();
+    for (at, &owner) in owners.iter().enumerate() {
+        let task = tasks.tasks[at];
+        let (terms, priority) = if task.kind == StepKind::Transfer {
+            let from = tasks.operands(at as u32)[0].0 as usize;
+            let terms = pass.out.terms[tasks.tasks[from].terms as usize].of_copy();
+            (pass.number(terms), pass.out.priority[from])
+        } else {
+            let group = groups.group(GroupId(task.layer));
+            match known.entry((task.layer, pass.sets(group, owner as usize))) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(place) => {
+                    let made = pass.make(group, &place.key().1, rooms[task.layer as usize])?;
+                    *place.insert(made)
+                }
+            }
+        };
+        tasks.tasks[at].terms = terms;
+        pass.out.priority.push(priority);
+    }
+    Ok(pass.out)
+}
+
+/// For each task, the block of its layer's result that it works for: states and padded copies work for the
+/// block that they end in.
+fn owners(tasks: &TaskGraph) -> Vec<u32> {
+    let mut owners: Vec<u32> = tasks.tasks.iter().map(|task| task.block).collect();
+    for at in (0..owners.len()).rev() {
+        let task = &tasks.tasks[at];
+        for &(from, _) in tasks.operands(at as u32) {
+            let other = &tasks.tasks[from as usize];
+            let is_part = matches!(other.kind, StepKind::Fold | StepKind::Combine | StepKind::Pad { .. });
+            if is_part && other.layer == task.layer {
+                owners[from as usize] = owners[at];
+            }
+        }
+    }
+    owners
+}
+
+struct Pass<'a> {
+    effective: &'a Effective,
+    settings: &'a Settings,
+    out: Assigned,
+    numbers: HashMap<Terms, u32>,
+}
+
+impl Pass<'_> {
+    /// What the functions of a group's layers gave for a block; empty without functions.
+    fn sets(&self, group: &Group, block: usize) -> Vec<u32> {
+        let set = |layer: &LayerId| self.effective.set_of(*layer, block);
+        if self.effective.varies(group.root()) {
+            group.layers.iter().filter_map(set).collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn make(&mut self, group: &Group, sets: &[u32], room: Room) -> Result<(u32, f64), PlanError> {
+        let mut joined: Option<Annotations> = None;
+        for &number in sets {
+            let set = self.effective.set(number);
+            joined = Some(match joined {
+                None => set.clone(),
+                Some(so_far) => so_far.fused(set).map_err(|conflict| PlanError::Bug {
+                    pass: "fuse",
+                    problem: format!("layers that can't fuse did: {conflict}"),
+                })?,
+            });
+        }
+        let annotations = joined.as_ref().unwrap_or(&group.annotations);
+        let asked = annotations.memory().filter(|_| !room.is_waived).map_or(0, |memory| memory.0);
+        let beyond = asked.saturating_sub(room.counted);
+        let place = |name: &str| self.settings.resources.keys().position(|known| known == name);
+        let resources = annotations.resources().iter().filter(|(_, amount)| **amount > 0.0);
+        let terms = Terms {
+            retries: annotations.retries().unwrap_or(0),
+            timeout: annotations.timeout(),
+            // The least amount that the ledger can count is never taken for nothing.
+            resources: resources
+                .filter_map(|(name, &amount)| Some((place(name)? as u16, millionths(amount).max(1))))
+                .collect(),
+            reserve: beyond.max(room.scratch),
+            memory: if beyond > 0 { asked } else { 0 },
+        };
+        Ok((self.number(terms), annotations.priority().unwrap_or(0.0)))
+    }
+
+    fn number(&mut self, terms: Terms) -> u32 {
+        let all = &mut self.out.terms;
+        *self.numbers.entry(terms).or_insert_with_key(|terms| {
+            all.push(terms.clone());
+            (all.len() - 1) as u32
+        })
+    }
+}
