@@ -1,0 +1,3 @@
+//! Where other systems fail in public, and what happens here instead: one test for each case.
+
+mod graphs;
