@@ -53,12 +53,20 @@ pub trait Tokenize {
 
 /// Builds a [`Token`] from tagged fields. Every field carries its type and length, so that no two
 /// different sequences of fields feed the same bytes.
-pub struct Tokenizer(blake3::Hasher);
+///
+/// A hasher is two kilobytes large, and most tokens are of a few short fields: these are gathered and hashed at once.
+pub struct Tokenizer {
+    pending: Vec<u8>,
+    hasher: Option<Box<blake3::Hasher>>,
+}
+
+/// Bytes that are gathered at most before a hasher takes them.
+const PENDING_MAX: usize = 1 << 12;
 
 impl Tokenizer {
     /// Starts the token of a `kind` of content.
     pub fn new(kind: &str) -> Self {
-        Tokenizer(blake3::Hasher::new()).text(kind)
+        Tokenizer { pending: Vec::with_capacity(256), hasher: None }.text(kind)
     }
 
     /// Adds a text.
@@ -135,8 +143,12 @@ impl Tokenizer {
 
     /// The token of all that was added.
     pub fn finish(self) -> Token {
+        let hash = match self.hasher {
+            None => blake3::hash(&self.pending),
+            Some(mut hasher) => hasher.update(&self.pending).finalize(),
+        };
         let mut short = [0; 16];
-        short.copy_from_slice(&self.0.finalize().as_bytes()[..16]);
+        short.copy_from_slice(&hash.as_bytes()[..16]);
         Token(short)
     }
 
@@ -145,17 +157,26 @@ impl Tokenizer {
         self.field(tag, &(length as u64).to_le_bytes())
     }
 
-    fn field(self, tag: u8, bytes: &[u8]) -> Self {
-        self.streamed(tag, bytes.len(), |hasher| {
-            hasher.update(bytes);
-        })
+    fn field(mut self, tag: u8, bytes: &[u8]) -> Self {
+        if self.pending.len() + bytes.len() > PENDING_MAX {
+            return self.streamed(tag, bytes.len(), |hasher| {
+                hasher.update(bytes);
+            });
+        }
+        self.pending.push(tag);
+        self.pending.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        self.pending.extend_from_slice(bytes);
+        self
     }
 
     /// A field whose `length` bytes `feed` hands over piece by piece.
     fn streamed(mut self, tag: u8, length: usize, feed: impl FnOnce(&mut blake3::Hasher)) -> Self {
-        self.0.update(&[tag]);
-        self.0.update(&(length as u64).to_le_bytes());
-        feed(&mut self.0);
+        self.pending.push(tag);
+        self.pending.extend_from_slice(&(length as u64).to_le_bytes());
+        let hasher = self.hasher.get_or_insert_with(|| Box::new(blake3::Hasher::new()));
+        hasher.update(&self.pending);
+        self.pending.clear();
+        feed(hasher);
         self
     }
 }
