@@ -8,6 +8,8 @@ mod values;
 
 use std::fmt;
 
+use smallvec::SmallVec;
+
 pub use values::Bytes;
 
 /// A content hash. Prints as 32 hexadecimal digits.
@@ -23,13 +25,24 @@ impl Token {
     /// The first 16 hexadecimal digits, for names that people read: among a million names, two are the same
     /// with a probability below 10^-7.
     pub fn short(&self) -> String {
-        self.to_string()[..16].to_owned()
+        digits(&self.0[..8])
     }
+}
+
+/// Two digits a byte: names are made by the hundred thousand, which formatting byte by byte is too slow for.
+fn digits(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(2 * bytes.len());
+    for &byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)].into());
+        text.push(DIGITS[usize::from(byte & 15)].into());
+    }
+    text
 }
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.pad(&digits(&self.0))
     }
 }
 
@@ -56,7 +69,7 @@ pub trait Tokenize {
 ///
 /// A hasher is two kilobytes large, and most tokens are of a few short fields: these are gathered and hashed at once.
 pub struct Tokenizer {
-    pending: Vec<u8>,
+    pending: SmallVec<[u8; 256]>,
     hasher: Option<Box<blake3::Hasher>>,
 }
 
@@ -66,7 +79,7 @@ const PENDING_MAX: usize = 1 << 12;
 impl Tokenizer {
     /// Starts the token of a `kind` of content.
     pub fn new(kind: &str) -> Self {
-        Tokenizer { pending: Vec::with_capacity(256), hasher: None }.text(kind)
+        Tokenizer { pending: SmallVec::new(), hasher: None }.text(kind)
     }
 
     /// Adds a text.
