@@ -19,13 +19,11 @@ use crate::settings::Settings;
 #[derive(Clone, Debug)]
 pub struct Effective {
     layers: Vec<Annotations>,
-    /// For layers with functions: for each block, its place in `sets`, or `NONE` where it isn't needed.
-    blocks: HashMap<LayerId, Vec<u32>>,
+    /// For layers with functions: for each block that is needed, its place in `sets`.
+    blocks: HashMap<LayerId, BTreeMap<usize, u32>>,
     /// What the functions gave, each once.
     sets: Vec<Annotations>,
 }
-
-const NONE: u32 = u32::MAX;
 
 impl Effective {
     /// Merges what was given where, and calls every function for every block that the outputs need.
@@ -64,7 +62,7 @@ impl Effective {
 
     /// Names what governs the tasks of a block: equal numbers, equal sets.
     pub fn set_of(&self, layer: LayerId, block: usize) -> Option<u32> {
-        self.blocks.get(&layer)?.get(block).copied().filter(|&set| set != NONE)
+        self.blocks.get(&layer)?.get(&block).copied()
     }
 
     /// The plain annotations of that number, of which only those that govern tasks are kept.
@@ -74,10 +72,9 @@ impl Effective {
 
     /// The different sets of a layer with functions, each with the first block that has it.
     pub fn sets_of(&self, layer: LayerId) -> impl Iterator<Item = (usize, &Annotations)> {
-        let mut seen = HashSet::from([NONE]);
-        let blocks = self.blocks.get(&layer).map_or(&[][..], Vec::as_slice).iter().enumerate();
-        let first = blocks.filter(move |(_, set)| seen.insert(**set));
-        first.map(|(block, &set)| (block, self.set(set)))
+        let mut seen = HashSet::new();
+        let first = self.blocks.get(&layer).into_iter().flatten().filter(move |(_, set)| seen.insert(**set));
+        first.map(|(&block, &set)| (block, self.set(set)))
     }
 
     /// Whether two layers may be computed by one task a block, as far as functions go: they have the same
@@ -86,12 +83,8 @@ impl Effective {
         match (self.blocks.get(&a), self.blocks.get(&b)) {
             (None, None) => true,
             (Some(of_a), Some(of_b)) if graph.layer(a).chunks() == graph.layer(b).chunks() => {
-                let pairs: HashSet<(u32, u32)> = of_a
-                    .iter()
-                    .copied()
-                    .zip(of_b.iter().copied())
-                    .filter(|&(a, b)| a != NONE && b != NONE)
-                    .collect();
+                let pair = |(block, &a): (&usize, &u32)| Some((a, *of_b.get(block)?));
+                let pairs: HashSet<(u32, u32)> = of_a.iter().filter_map(pair).collect();
                 pairs.into_iter().all(|(a, b)| self.set(a).fused(self.set(b)).is_ok())
             }
             _ => false,
@@ -104,8 +97,9 @@ impl Effective {
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         for (id, layer) in graph.layers().filter(|(id, _)| self.layers[id.index()].has_functions()) {
             let annotations = &self.layers[id.index()];
-            let mut blocks = vec![NONE; layer.chunks().blocks()];
-            for block in (0..blocks.len()).filter(|&block| needed[alone.of(id).index()][block]) {
+            let needed = &needed[alone.of(id).index()];
+            let mut blocks = BTreeMap::new();
+            for block in (0..needed.len()).filter(|&block| needed[block]) {
                 let key = key(layer, block)?;
                 let plain = annotations.for_key(&key).map_err(|source| PlanError::Annotation {
                     layer: name(layer).to_owned(),
@@ -114,10 +108,11 @@ impl Effective {
                 })?;
                 let set = plain.of_tasks();
                 let sets = &mut self.sets;
-                blocks[block] = *numbers.entry(set.to_string()).or_insert_with(|| {
+                let number = *numbers.entry(set.to_string()).or_insert_with(|| {
                     sets.push(set);
                     (sets.len() - 1) as u32
                 });
+                blocks.insert(block, number);
             }
             // Custom annotations are handed on as they are, and never keep layers apart.
             if annotations.of_tasks().has_functions() {
