@@ -208,6 +208,70 @@ impl Block {
     }
 }
 
+/// A host block that one task fills, and that nobody else sees before it is done.
+#[derive(Debug)]
+pub struct OutputBlock<'a>(&'a Block);
+
+impl<'a> OutputBlock<'a> {
+    /// The block as its task's own; `None` when it isn't on the host.
+    pub(crate) fn new(block: &'a Block) -> Option<Self> {
+        block.host_pointer().map(|_| OutputBlock(block))
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> &Shape {
+        self.0.shape()
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.0.dtype()
+    }
+
+    /// Fills the block with `values`, in C order. `false`, and nothing is written, when they are of another type or
+    /// another number.
+    #[must_use]
+    pub fn write<T: Element>(&mut self, values: &[T]) -> bool {
+        if T::DTYPE != self.dtype() || values.len() != self.shape().elements() {
+            return false;
+        }
+        let Some(start) = self.0.host_pointer() else { return false };
+        let mut from = values.chunks(self.shape().last().copied().unwrap_or(1).max(1));
+        for_each_row(&self.0.layout, |offset, _, stride| {
+            for (step, value) in from.next().unwrap_or_default().iter().enumerate() {
+                // SAFETY: the layout lies inside the buffer, is aligned for every element type, and holds elements
+                // of type `T`; nobody else touches a task's output while the task runs.
+                unsafe { *start.cast::<T>().offset(offset + step as isize * stride) = *value };
+            }
+        });
+        true
+    }
+
+    /// Fills the block with another one's elements. `false`, and nothing is written, when type or shape differ or
+    /// the other isn't on the host.
+    #[must_use]
+    pub fn copy_from(&mut self, from: &Block) -> bool {
+        macro_rules! copy {
+            ($rust:ty) => {
+                from.to_vec::<$rust>().is_some_and(|values| self.write(&values))
+            };
+        }
+        if from.shape() != self.shape() {
+            return false;
+        }
+        match from.dtype() {
+            DType::Bool => copy!(bool),
+            DType::U8 => copy!(u8),
+            DType::I16 => copy!(i16),
+            DType::I32 => copy!(i32),
+            DType::U32 => copy!(u32),
+            DType::I64 => copy!(i64),
+            DType::F32 => copy!(f32),
+            DType::F64 => copy!(f64),
+        }
+    }
+}
+
 /// Calls `visit(offset, length, stride)` for each run along the last axis, in C order; offsets are in
 /// elements from the layout's first one.
 pub fn for_each_row(layout: &Layout, mut visit: impl FnMut(isize, usize, isize)) {
@@ -288,6 +352,19 @@ mod tests {
         assert!(!part.layout.is_contiguous());
         assert_eq!(part.to_vec::<f32>(), None);
         assert!(Block::from_slice([5], &values).is_none());
+    }
+
+    #[test]
+    fn outputs_are_filled_in_c_order_and_only_with_what_fits() {
+        let whole = Block::from_slice([3, 4], &[0i32; 12]).unwrap();
+        let part = whole.part(&Region { origin: [1, 1].into(), shape: [2, 2].into() });
+        let mut output = OutputBlock::new(&part).unwrap();
+        assert!(output.write(&[1, 2, 3, 4i32]));
+        assert!(!output.write(&[1, 2, 3i32]) && !output.write(&[1f32; 4]));
+        assert_eq!(whole.to_vec::<i32>().unwrap(), [0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0]);
+        assert!(output.copy_from(&Block::from_slice([2, 2], &[9i32; 4]).unwrap()));
+        assert!(!output.copy_from(&Block::from_slice([4], &[9i32; 4]).unwrap()));
+        assert_eq!(part.to_vec::<i32>().unwrap(), [9; 4]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! mixed kinds open (`i32` with `f32` is `f64`).
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 /// The type of one element of an array.
@@ -28,7 +29,7 @@ pub enum DType {
 }
 
 /// The kinds that promotion and weak constants distinguish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// `bool`.
     Bool,
@@ -136,7 +137,10 @@ impl FromStr for DType {
 
 /// A constant in an expression. It is *weak*: `x * 2` keeps the type of `x`, and only a constant of a
 /// higher kind changes it (`u8` array `* 0.5` computes in `f32`).
-#[derive(Clone, Copy, Debug, PartialEq)]
+///
+/// Constants are equal when they are of one kind and have the same bits: what is computed with 0.0 is not
+/// what is computed with −0.0, and NaN is the same constant as itself.
+#[derive(Clone, Copy, Debug)]
 pub enum Scalar {
     /// `true` or `false`.
     Bool(bool),
@@ -199,6 +203,31 @@ impl Scalar {
             Scalar::Int(i) => i != 0,
             Scalar::Float(x) => x != 0.0,
         }
+    }
+}
+
+impl Scalar {
+    fn bits(self) -> (Kind, u64) {
+        let bits = match self {
+            Scalar::Bool(b) => b.into(),
+            Scalar::Int(i) => i as u64,
+            Scalar::Float(x) => x.to_bits(),
+        };
+        (self.kind(), bits)
+    }
+}
+
+impl PartialEq for Scalar {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits() == other.bits()
+    }
+}
+
+impl Eq for Scalar {}
+
+impl Hash for Scalar {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bits().hash(state);
     }
 }
 

@@ -54,7 +54,10 @@ impl Error {
             Error::Graph(_) | Error::Machine(_) => ErrorClass::User,
             Error::Plan(PlanError::Unsatisfiable(_) | PlanError::Memory { .. }) => ErrorClass::Unsatisfiable,
             Error::Plan(
-                PlanError::TooManyTasks { .. } | PlanError::Override { .. } | PlanError::Annotation { .. },
+                PlanError::TooManyTasks { .. }
+                | PlanError::Graph(_)
+                | PlanError::Override { .. }
+                | PlanError::Annotation { .. },
             ) => ErrorClass::User,
             Error::Plan(PlanError::Bug { .. }) => ErrorClass::Bug,
             Error::Device(error) => device_class(error),
@@ -68,7 +71,9 @@ impl Error {
                 ExecError::Step { source, .. } => match &**source {
                     StepError::Device(source) => device_class(source),
                     StepError::Bug { .. } => ErrorClass::Bug,
-                    StepError::Panic { .. } | StepError::Timeout { .. } => ErrorClass::User,
+                    StepError::Panic { .. } | StepError::Timeout { .. } | StepError::Task(_) => {
+                        ErrorClass::User
+                    }
                     StepError::Transfer(_) => ErrorClass::Resource,
                 },
             },

@@ -71,6 +71,7 @@ pub mod shape;
 pub mod steps;
 pub mod token;
 pub mod units;
+pub mod value;
 
 /// The README's example is a test.
 #[cfg(doctest)]

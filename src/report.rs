@@ -180,7 +180,7 @@ fn layer_report(layer: &PlanLayer, machine: &Machine) -> LayerReport {
             .iter()
             .map(|source| SourceReport {
                 name: source.label.clone().unwrap_or_else(|| source.name.clone()),
-                op: source.op.to_owned(),
+                op: source.op.to_string(),
                 annotations: source.annotations.to_json(),
                 given: source.given.as_ref().map(Annotations::to_json),
                 fallback: source.fallback.clone(),
@@ -201,12 +201,9 @@ fn operation(layer: &PlanLayer) -> String {
             stencil.unwrap_or("map")
         }
         other => other.name(),
-    };
-    if layer.sources.len() > 1 {
-        format!("{name} of {} layers", layer.sources.len())
-    } else {
-        name.to_owned()
     }
+    .to_owned();
+    if layer.sources.len() > 1 { format!("{name} of {} layers", layer.sources.len()) } else { name }
 }
 
 fn sink(layer: &PlanLayer) -> Option<String> {

@@ -4,14 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::annotate::{Annotations, Overrides};
-use crate::block::Block;
-use crate::collections::Array;
+use crate::collections::nested::{self, Collections};
+use crate::collections::{Computed, Runner};
 use crate::device::contract::Device;
 use crate::device::host::Host;
 use crate::device::probe;
 use crate::error::Error;
-use crate::exec::{self, Control, Devices};
-use crate::graph::layer::Layer;
+use crate::exec::{self, Control, Devices, ResultValue};
+use crate::graph::error::GraphError;
+use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::{CopyRule, Op};
 use crate::machine::{Backend, DeviceId, Machine};
@@ -53,7 +54,7 @@ pub struct Prepared {
 /// What a run left.
 pub struct Completed {
     /// For each output asked for that isn't a sink, its value.
-    pub results: Vec<Block>,
+    pub results: Vec<ResultValue>,
     /// What happened.
     pub report: Report,
 }
@@ -103,20 +104,21 @@ impl Session {
         &self.notes
     }
 
-    /// The values of an array.
+    /// The value of a collection, or the values of several, nested in tuples, vectors or maps: computed together, so
+    /// that what they share is computed once.
     ///
     /// # Errors
-    /// Whatever was wrong with its expression, with the plan, or in the run.
-    pub fn compute(&self, array: &Array) -> Result<Block, Error> {
-        let mut results = self.compute_all(&[array])?;
-        Ok(results.swap_remove(0))
+    /// Whatever was wrong with a collection, with the plan, or in the run.
+    pub fn compute<C: Collections>(&self, collections: &C) -> Result<C::Values, Error> {
+        nested::compute(collections, self)
     }
 
-    /// The values of several arrays, computed together: what they share is computed once.
-    pub fn compute_all(&self, arrays: &[&Array]) -> Result<Vec<Block>, Error> {
-        let layers = arrays.iter().map(|array| array.layer().cloned()).collect::<Result<Vec<_>, _>>()?;
-        let prepared = self.prepare(&layers)?;
-        Ok(self.run(&prepared, &Control::new())?.results)
+    /// The same collections with their values computed and held; see [`Collection::persist`](crate::collections::Collection::persist).
+    ///
+    /// # Errors
+    /// As [`Session::compute`].
+    pub fn persist<C: Collections>(&self, collections: &C) -> Result<C, Error> {
+        nested::persist(collections, self)
     }
 
     /// Plans some outputs: arrays to keep, or sinks.
@@ -129,9 +131,17 @@ impl Session {
     /// # Errors
     /// As [`prepare`](Session::prepare); a pattern that matches no layer.
     pub fn prepare_with(&self, outputs: &[Arc<Layer>], overrides: &Overrides) -> Result<Prepared, Error> {
+        self.prepare_graph(&LayerGraph::of(outputs.iter().cloned()), overrides)
+    }
+
+    /// Plans a graph's outputs, of each what the graph keeps of it.
+    ///
+    /// # Errors
+    /// The graph isn't valid; a pattern matches no layer; there is no plan.
+    pub fn prepare_graph(&self, graph: &LayerGraph, overrides: &Overrides) -> Result<Prepared, Error> {
         let started = Instant::now();
-        let outputs: Vec<Arc<Layer>> = outputs.iter().map(owned).collect();
-        let graph = LayerGraph::from_outputs(&outputs)?;
+        graph.validate()?;
+        let graph = graph.with_outputs(owned)?;
         let overrides = self.settings.overrides.clone().then(overrides);
         let settings = Settings { overrides, ..self.settings.clone() };
         let plan = plan::plan(&graph, &self.machine, &settings)?;
@@ -183,10 +193,28 @@ fn with_rounding(budget: Bytes) -> Bytes {
     Bytes(budget.0 + budget.0 / 64 + SMALL_BUFFERS)
 }
 
-/// An output that is a source is copied: its blocks are the source's own memory, or a file's.
-fn owned(layer: &Arc<Layer>) -> Arc<Layer> {
-    match layer.op() {
-        Op::Load(_) => Layer::behind(layer, Op::Copy(CopyRule::Rechunk), layer.chunks().clone()),
-        _ => layer.clone(),
+impl Runner for Session {
+    type Error = Error;
+
+    fn run_graph(&self, graph: &LayerGraph) -> Result<Computed, Error> {
+        let prepared = self.prepare_graph(graph, &Overrides::new())?;
+        let completed = self.run(&prepared, &Control::new())?;
+        let mut computed = Computed::default();
+        let is_kept = |layer: &&Arc<Layer>| !matches!(layer.op(), Op::Store(_));
+        for (layer, result) in graph.output_layers().iter().filter(is_kept).zip(completed.results) {
+            match result {
+                ResultValue::Array(array) => computed.add_array(layer, array),
+                ResultValue::Values(values) => computed.add_values(layer, graph.kept_of(layer), values),
+            }
+        }
+        Ok(computed)
     }
+}
+
+/// An output that is a source is copied: its blocks are the source's own memory, or a file's.
+fn owned(layer: &Arc<Layer>) -> Result<Arc<Layer>, GraphError> {
+    let Op::Load(_) = layer.op() else { return Ok(layer.clone()) };
+    let source = std::slice::from_ref(layer);
+    let body = LayerBody { op: Op::Copy(CopyRule::Rechunk), spec: layer.spec().clone() };
+    Layer::from_layers(source, body, source.to_vec(), Vec::new(), Naming::Content)
 }

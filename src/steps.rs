@@ -7,17 +7,22 @@
 mod display;
 mod terms;
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::annotate::Annotations;
 use crate::dtype::DType;
+use crate::graph::block_set::BlockSet;
 use crate::graph::chunking::Chunking;
 use crate::graph::expr_ops::EdgeMode;
+use crate::graph::layer::key_of;
 use crate::graph::op::{CopyRule, Op};
 use crate::graph::piece::{Piece, copy_pieces, padded_pieces};
+use crate::graph::value_spec::{ValueKind, ValueSpec};
 use crate::ids::StepId;
 use crate::kernel::Kernel;
-use crate::key::{EmptyName, Key};
+use crate::key::{Key, KeyError};
 use crate::machine::{DeviceId, MemoryId};
 use crate::shape::{Region, Shape};
 use crate::units::Bytes;
@@ -49,6 +54,10 @@ pub enum StepKind {
     Transfer,
     /// Hands a block to a sink.
     Store,
+    /// Calls a function that isn't Outcrop's own.
+    Call,
+    /// Waits for others.
+    Wait,
 }
 
 /// One step of a plan.
@@ -118,7 +127,7 @@ pub struct SourceLayer {
     /// What the user calls it, if not that.
     pub label: Option<String>,
     /// Its operation's name.
-    pub op: &'static str,
+    pub op: Arc<str>,
     /// What governs it: the session's default, what the layer was made with, and overrides.
     pub annotations: Annotations,
     /// What the layer was made with, where that differs.
@@ -136,10 +145,12 @@ pub struct PlanLayer {
     pub sources: Vec<SourceLayer>,
     /// What it does.
     pub op: Op,
-    /// Its result's type.
+    /// Its result's type; objects are bytes.
     pub dtype: DType,
     /// Its result's blocks.
     pub chunks: Chunking,
+    /// What its values are.
+    pub kind: ValueKind,
     /// What it reads.
     pub inputs: Vec<PlanInput>,
     /// Where it runs.
@@ -167,6 +178,29 @@ pub struct PlanOutput {
     pub dtype: DType,
     /// Its extents.
     pub shape: Shape,
+    /// How it is kept.
+    pub form: OutputForm,
+    /// Bytes that it takes.
+    pub bytes: u64,
+}
+
+/// How a result is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OutputForm {
+    /// As one array.
+    Whole,
+    /// Value by value: objects, or some blocks of an array.
+    Values(BlockSet),
+}
+
+impl PlanOutput {
+    /// How many values are kept one by one.
+    pub fn slots(&self, layer: &PlanLayer) -> usize {
+        match &self.form {
+            OutputForm::Whole => 0,
+            OutputForm::Values(blocks) => blocks.len(layer.chunks.blocks()),
+        }
+    }
 }
 
 /// Copies between two memories.
@@ -241,6 +275,17 @@ pub struct Plan {
     pub resources: Vec<(String, f64)>,
 }
 
+impl PlanLayer {
+    /// The key of one of its values, under the name that people know it by.
+    ///
+    /// # Errors
+    /// It has no name.
+    pub fn key(&self, block: usize) -> Result<Key, KeyError> {
+        let spec = ValueSpec { chunks: self.chunks.clone(), dtype: self.dtype, kind: self.kind };
+        key_of(&self.name.as_str().into(), &self.op, &spec, block)
+    }
+}
+
 impl Plan {
     /// The step with this id.
     pub fn step(&self, id: StepId) -> &Step {
@@ -280,14 +325,16 @@ impl Plan {
     /// The key of the block that a step works on.
     ///
     /// # Errors
-    /// [`EmptyName`] when the layer has no name, which collections don't let happen.
-    pub fn key(&self, id: StepId) -> Result<Key, EmptyName> {
+    /// When the layer has no name, which collections don't let happen.
+    pub fn key(&self, id: StepId) -> Result<Key, KeyError> {
         let (step, layer) = (self.step(id), self.layer_of(id));
-        let grid = match (&layer.op, step.kind) {
-            (Op::Reduce(reduce), StepKind::Fold) => reduce.domain.grid(),
-            _ => layer.chunks.grid(),
-        };
-        Key::new(layer.name.clone(), grid.unravel(step.block as usize))
+        let block = step.block as usize;
+        match (&layer.op, step.kind) {
+            (Op::Reduce(reduce), StepKind::Fold) => {
+                Key::block(layer.name.as_str(), &reduce.domain.grid().unravel(block))
+            }
+            _ => layer.key(block),
+        }
     }
 
     /// Type and shape of a step's value.

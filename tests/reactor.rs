@@ -34,6 +34,7 @@ fn layer() -> PlanLayer {
         op: Op::Map(Arc::new(Expr::identity(DType::F32))),
         dtype: DType::F32,
         chunks: Chunking::single(&[1].into()),
+        kind: outcrop::graph::value_spec::ValueKind::Blocks,
         inputs: Vec::new(),
         device: DeviceId::HOST,
         class: "host",

@@ -51,7 +51,7 @@ fn arithmetic_over_chunks() {
 fn reductions_slices_and_stencils() {
     let x = Array::indices([5, 7], DType::F32).rechunk(&[2, 3]);
     let session = Session::new(config());
-    let outputs = [
+    let outputs = vec![
         x.sum(&Over::all()),
         x.mean(&Over::axis(0)),
         x.max(&Over::axis(-1)),
@@ -59,12 +59,8 @@ fn reductions_slices_and_stencils() {
         x.gradient(1.0, 0).sum(&Over::all()),
         x.std(0, &Over::all()),
     ];
-    let values: Vec<Vec<f64>> = session
-        .compute_all(&outputs.iter().collect::<Vec<_>>())
-        .unwrap()
-        .iter()
-        .map(|block| block.to_f64_vec().unwrap())
-        .collect();
+    let values: Vec<Vec<f64>> =
+        session.compute(&outputs).unwrap().iter().map(|block| block.to_f64_vec().unwrap()).collect();
     assert_eq!(values[0], [595.0]);
     assert_eq!(values[1], [14.0, 15.0, 16.0, 17.0, 18.0, 19.0, 20.0]);
     assert_eq!(values[2], [6.0, 13.0, 20.0, 27.0, 34.0]);
@@ -82,7 +78,10 @@ fn a_gpu_stage_between_two_host_stages() {
     let session = simulated(FaultPlan::none());
     let prepared = session.prepare(&[after.layer().unwrap().clone()]).unwrap();
     let done = session.run(&prepared, &Control::new()).unwrap();
-    assert_eq!(done.results[0].to_vec::<f32>().unwrap(), vec![64.0 * 2.0 * 3.0 - 1.0; 64 * 64]);
+    assert_eq!(
+        done.results[0].array().unwrap().to_vec::<f32>().unwrap(),
+        vec![64.0 * 2.0 * 3.0 - 1.0; 64 * 64]
+    );
     let edges: Vec<(&str, &str, u64)> = done
         .report
         .transfers
@@ -170,4 +169,31 @@ fn errors_name_the_line_of_the_call() {
     let wrong = &x + &Array::zeros([4], DType::F32);
     let error = Session::new(config()).compute(&(wrong * 2.0)).unwrap_err().to_string();
     assert_eq!(error, format!("{}:{line}: add: shapes (3,) and (4,) don't broadcast together", file!()));
+}
+
+#[test]
+fn a_thousand_maps_are_one_kernel_and_six_thousand_are_two() {
+    let session = Session::new(config());
+    for (maps, kernels) in [(1000, 1), (6000, 2)] {
+        let chain = (0..maps).fold(Array::zeros([8], DType::F64), |x, i| &x + f64::from(i % 300));
+        let prepared = session.prepare(&[chain.layer().unwrap().clone()]).unwrap();
+        assert_eq!(prepared.plan.kernels.len(), kernels, "{maps} maps");
+        let want: f64 = (0..maps).map(|i| f64::from(i % 300)).sum();
+        assert_eq!(session.compute(&chain).unwrap().to_vec::<f64>().unwrap(), [want; 8]);
+    }
+}
+
+#[test]
+fn kernels_with_zeros_of_both_signs_are_two() {
+    let x = Array::ones([2], DType::F64);
+    let session = Session::new(config());
+    let outputs = [&x * 0.0, &x * -0.0].map(|zero| zero.layer().unwrap().clone());
+    let prepared = session.prepare(&outputs).unwrap();
+    let done = session.run(&prepared, &Control::new()).unwrap();
+    let signs: Vec<bool> = done
+        .results
+        .iter()
+        .map(|zero| zero.array().unwrap().to_vec::<f64>().unwrap()[0].is_sign_negative())
+        .collect();
+    assert_eq!(signs, [false, true]);
 }

@@ -114,6 +114,59 @@ impl Annotations {
         Ok(Annotations(Some(Arc::new(fields))))
     }
 
+    /// What a layer carries that a rewrite makes of two, or the first key that can't hold for both. Stricter than
+    /// [`fused`](Annotations::fused): where they run must be the same to the letter, since nobody looks at a machine.
+    /// A custom annotation on which they differ stays out; the layer remembers both.
+    pub fn combined(&self, other: &Annotations) -> Result<Annotations, Conflict> {
+        for (key, same) in [("device", self.same_device(other)), ("workers", self.same_workers(other))] {
+            if !same {
+                return Err(Conflict { key, left: self.shown(key), right: other.shown(key) });
+            }
+        }
+        let (left, right) = (self.fields(), other.fields());
+        let differs = |key: &String| {
+            let has = |fields: &Fields| fields.custom.contains_key(key) || fields.functions.contains_key(key);
+            let same = left.custom.get(key) == right.custom.get(key)
+                && left.functions.get(key) == right.functions.get(key);
+            has(left) && has(right) && !same
+        };
+        let mut merged = self.fused(other)?.fields().clone();
+        merged.custom = per_name(&left.custom, &right.custom);
+        merged.custom.retain(|key, _| !differs(key));
+        let functions = left.functions.iter().chain(&right.functions).map(cloned);
+        merged.functions.extend(functions.filter(|(key, _)| !KEYS.contains(&key.as_str()) && !differs(key)));
+        Ok(Annotations(Some(Arc::new(merged))))
+    }
+
+    /// What both say.
+    pub fn agreed(&self, other: &Annotations) -> Annotations {
+        let (left, right) = (self.fields(), other.fields());
+        fn both<T: PartialEq + Clone>(left: &Option<T>, right: &Option<T>) -> Option<T> {
+            left.clone().filter(|_| left == right)
+        }
+        fn shared<V: PartialEq + Clone>(
+            left: &BTreeMap<String, V>,
+            right: &BTreeMap<String, V>,
+        ) -> BTreeMap<String, V> {
+            let same = left.iter().filter(|(name, value)| right.get(*name) == Some(*value));
+            same.map(|(name, value)| (name.clone(), value.clone())).collect()
+        }
+        Annotations(Some(Arc::new(Fields {
+            fresh: left.fresh && right.fresh,
+            priority: both(&left.priority, &right.priority),
+            retries: both(&left.retries, &right.retries),
+            device: both(&left.device, &right.device),
+            gpu: if left.gpu == right.gpu { left.gpu } else { GpuField::Absent },
+            memory: both(&left.memory, &right.memory),
+            resources: shared(&left.resources, &right.resources),
+            workers: both(&left.workers, &right.workers),
+            allow_other_workers: both(&left.allow_other_workers, &right.allow_other_workers),
+            timeout: both(&left.timeout, &right.timeout),
+            custom: shared(&left.custom, &right.custom),
+            functions: shared(&left.functions, &right.functions),
+        })))
+    }
+
     fn shown(&self, key: &str) -> String {
         self.to_json().get(key).map_or("none".to_owned(), ToString::to_string)
     }

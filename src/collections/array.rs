@@ -14,6 +14,7 @@
 //! ```
 
 mod build;
+mod collection;
 mod create;
 mod elementwise;
 mod operators;
@@ -41,9 +42,14 @@ pub use stencil::gaussian_weights;
 pub struct Array(Result<Arc<Layer>, Box<GraphError>>);
 
 impl Array {
-    /// The array that a layer makes.
+    /// The array that a layer makes. A layer of objects is an error.
+    #[track_caller]
     pub fn from_layer(layer: Arc<Layer>) -> Self {
-        Array(Ok(layer))
+        if layer.spec().is_array() {
+            return Array(Ok(layer));
+        }
+        let (name, found) = (layer.name().to_owned(), layer.spec().to_string());
+        Array::keep(Err(GraphError::WrongLayer { name, expected: "blocks of an array".to_owned(), found }))
     }
 
     /// The layer that makes this array, or what was wrong with the call that should have made it.
@@ -80,12 +86,7 @@ impl Array {
     #[track_caller]
     fn keep(built: Result<Arc<Layer>, GraphError>) -> Array {
         let caller = Location::caller();
-        Array(built.map_err(|error| {
-            Box::new(match error {
-                at @ GraphError::At { .. } => at,
-                plain => GraphError::At { file: caller.file(), line: caller.line(), source: Box::new(plain) },
-            })
-        }))
+        Array(built.map_err(|error| Box::new(error.at(caller))))
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::exec::error::StepError;
 use crate::ids::StepId;
-use crate::key::{EmptyName, Key};
+use crate::key::{Key, KeyError};
 use crate::steps::{Plan, PlanLayer, SourceLayer, Step, StepKind};
 
 /// Told the number of finished steps of each layer of the plan.
@@ -124,7 +124,7 @@ impl<'a> StepEvent<'a> {
     ///
     /// # Errors
     /// As [`Plan::key`].
-    pub fn key(&self) -> Result<Key, EmptyName> {
+    pub fn key(&self) -> Result<Key, KeyError> {
         self.plan.key(self.step)
     }
 }

@@ -8,14 +8,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::block::Block;
 use crate::device::contract::Device;
 use crate::exec::control::{Control, StepEvent};
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::event::{Command, Event, Lane};
 use crate::exec::reactor::Reactor;
 use crate::exec::record::RunRecord;
-use crate::exec::work::Work;
+use crate::exec::work::{ResultValue, Work};
 use crate::ids::StepId;
 use crate::machine::DeviceId;
 use crate::steps::{Plan, StepKind, TransferEdge};
@@ -47,7 +46,7 @@ impl Devices {
 #[derive(Debug)]
 pub struct Outcome {
     /// The results, in the order of the plan's outputs.
-    pub results: Vec<Block>,
+    pub results: Vec<ResultValue>,
     /// What happened.
     pub record: RunRecord,
 }

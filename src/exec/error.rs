@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::device::contract::DeviceError;
+use crate::graph::custom::TaskError;
 use crate::graph::op::TransferError;
 use crate::units::format_seconds;
 
@@ -78,6 +79,9 @@ pub enum StepError {
     /// A file failed.
     #[error(transparent)]
     Transfer(#[from] TransferError),
+    /// A task's own function failed.
+    #[error(transparent)]
+    Task(#[from] TaskError),
     /// The code of a step panicked.
     #[error("panicked: {message}")]
     Panic {

@@ -19,3 +19,4 @@ pub use control::{Control, StepEvent};
 pub use driver::{Devices, Outcome, run};
 pub use error::{ExecError, StepError};
 pub use record::RunRecord;
+pub use work::ResultValue;

@@ -2,15 +2,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::block::{Block, Layout};
+use crate::block::{Block, Layout, OutputBlock};
 use crate::device::contract::{Device, Program};
 use crate::exec::driver::Devices;
 use crate::exec::error::{ExecError, StepError};
+use crate::graph::custom::{Call, Made, TaskError};
 use crate::graph::op::Op;
+use crate::graph::value_spec::ValueSpec;
 use crate::ids::StepId;
 use crate::kernel::{Arguments, Operand};
 use crate::machine::{DeviceId, MemoryId};
-use crate::steps::{Plan, Step, StepKind};
+use crate::steps::{OutputForm, Plan, PlanLayer, Step, StepKind};
+use crate::value::{Object, Value};
 
 /// Everything that steps share while a plan runs.
 pub(super) struct Work<'a> {
@@ -18,8 +21,35 @@ pub(super) struct Work<'a> {
     devices: &'a Devices,
     programs: Vec<Program>,
     /// The values that are alive, by the step that made them.
-    values: Vec<Mutex<Option<Arc<Block>>>>,
-    results: Vec<Block>,
+    values: Vec<Mutex<Option<Arc<Value>>>>,
+    results: Vec<Room>,
+}
+
+/// Room for a result.
+enum Room {
+    /// One array, allocated before anything runs.
+    Whole(Block),
+    /// Its values one by one, as they come.
+    Values(Mutex<Vec<Option<Value>>>),
+}
+
+/// A result.
+#[derive(Clone, Debug)]
+pub enum ResultValue {
+    /// A whole array.
+    Array(Block),
+    /// Objects, or some blocks of an array, in the order of the blocks asked for.
+    Values(Vec<Value>),
+}
+
+impl ResultValue {
+    /// The array, when it is a whole one.
+    pub fn array(&self) -> Option<&Block> {
+        match self {
+            ResultValue::Array(block) => Some(block),
+            ResultValue::Values(_) => None,
+        }
+    }
 }
 
 impl<'a> Work<'a> {
@@ -44,6 +74,10 @@ impl<'a> Work<'a> {
         };
         let programs = plan.kernels.iter().map(compile).collect::<Result<_, _>>()?;
         let result = |output: &crate::steps::PlanOutput| {
+            if output.form != OutputForm::Whole {
+                let slots = output.slots(&plan.layers[output.layer as usize]);
+                return Ok(Room::Values(Mutex::new(vec![None; slots])));
+            }
             let layout = Layout::contiguous(output.dtype, output.shape.clone());
             let layer = plan.layers[output.layer as usize].name.clone();
             let Some(host) = devices.device(DeviceId::HOST) else {
@@ -53,7 +87,7 @@ impl<'a> Work<'a> {
                 .memory()
                 .allocate(layout.bytes())
                 .map_err(|source| ExecError::Result { layer, source: Box::new(source) })?;
-            Ok(Block { buffer, layout })
+            Ok(Room::Whole(Block { buffer, layout }))
         };
         let results = plan.outputs.iter().map(result).collect::<Result<_, _>>()?;
         let values = (0..plan.steps.len()).map(|_| Mutex::new(None)).collect();
@@ -61,8 +95,15 @@ impl<'a> Work<'a> {
     }
 
     /// The results, when all steps are done.
-    pub(super) fn into_results(self) -> Vec<Block> {
-        self.results
+    pub(super) fn into_results(self) -> Vec<ResultValue> {
+        let result = |room| match room {
+            Room::Whole(block) => ResultValue::Array(block),
+            Room::Values(slots) => {
+                let slots = slots.into_inner().unwrap_or_else(PoisonError::into_inner);
+                ResultValue::Values(slots.into_iter().flatten().collect())
+            }
+        };
+        self.results.into_iter().map(result).collect()
     }
 
     /// Does a step, up to the point where its device has the work. The value is there for later steps on
@@ -73,19 +114,19 @@ impl<'a> Work<'a> {
         match (step.kind, &layer.op) {
             (StepKind::Load, Op::Load(source)) if source.in_place() => {
                 let view = source.view(&self.plan.region(id))?;
-                self.keep(id, view);
+                self.keep(id, view.into());
             }
             (StepKind::Load, Op::Load(source)) => {
                 let value = self.room(id, step)?;
                 source.read(&self.plan.region(id), &value)?;
-                self.keep(id, value);
+                self.keep(id, value.into());
             }
             (StepKind::Store, Op::Store(sink)) => {
-                let block = self.value(self.plan.operands(id)[0].step)?;
+                let block = self.block(self.plan.operands(id)[0].step)?;
                 sink.write(&self.plan.region(id), &block)?;
             }
             (StepKind::Transfer, _) => {
-                let from = self.value(self.plan.operands(id)[0].step)?;
+                let from = self.block(self.plan.operands(id)[0].step)?;
                 let to = self.room(id, step)?;
                 let queue = self.device(step.device)?.queue();
                 if step.memory == MemoryId::HOST {
@@ -93,8 +134,13 @@ impl<'a> Work<'a> {
                 } else {
                     queue.upload(&from, &to)?
                 }
-                self.keep(id, to);
+                self.keep(id, to.into());
             }
+            (StepKind::Call, op) => {
+                let value = self.call(id, step, layer, op)?;
+                self.keep(id, value);
+            }
+            (StepKind::Wait, _) => self.keep(id, Object::new(()).into()),
             _ => {
                 let value = self.room(id, step)?;
                 let program = self.programs.get(step.kernel as usize).ok_or_else(|| StepError::Bug {
@@ -102,7 +148,7 @@ impl<'a> Work<'a> {
                 })?;
                 let arguments = self.arguments(id, value.clone())?;
                 self.device(step.device)?.queue().launch(program, &arguments)?;
-                self.keep(id, value);
+                self.keep(id, value.into());
             }
         }
         Ok(())
@@ -118,14 +164,60 @@ impl<'a> Work<'a> {
         *self.values[id.index()].lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    fn keep(&self, id: StepId, value: Block) {
+    fn keep(&self, id: StepId, value: Value) {
+        let step = self.plan.step(id);
+        if let Some(Room::Values(slots)) = self.results.get(usize::from(step.output))
+            && let OutputForm::Values(blocks) = &self.plan.outputs[usize::from(step.output)].form
+            && let Some(slot) = blocks.position(step.block as usize)
+        {
+            slots.lock().unwrap_or_else(PoisonError::into_inner)[slot] = Some(value.clone());
+        }
         let value = Some(Arc::new(value));
         *self.values[id.index()].lock().unwrap_or_else(PoisonError::into_inner) = value;
     }
 
-    fn value(&self, id: StepId) -> Result<Arc<Block>, StepError> {
+    fn value(&self, id: StepId) -> Result<Arc<Value>, StepError> {
         let value = self.values[id.index()].lock().unwrap_or_else(PoisonError::into_inner).clone();
         value.ok_or_else(|| StepError::Bug { problem: format!("the value of step {} isn't there", id.0) })
+    }
+
+    fn block(&self, id: StepId) -> Result<Block, StepError> {
+        let value = self.value(id)?;
+        let problem = || StepError::Bug { problem: format!("the value of step {} is no block", id.0) };
+        value.block().cloned().ok_or_else(problem)
+    }
+
+    /// Calls a function that isn't Outcrop's own.
+    fn call(&self, id: StepId, step: &Step, layer: &PlanLayer, op: &Op) -> Result<Value, StepError> {
+        let operands = self.plan.operands(id).iter();
+        let operands: Vec<Value> = operands
+            .map(|operand| Ok(Value::clone(&*self.value(operand.step)?)))
+            .collect::<Result<_, StepError>>()?;
+        let block = step.block as usize;
+        let custom = match op {
+            Op::Custom(custom) => custom,
+            Op::Tasks(tasks) => return Ok(tasks.run(block, &operands)?.into()),
+            _ => return Err(StepError::Bug { problem: format!("'{}' has nothing to call", layer.name) }),
+        };
+        let spec = ValueSpec { chunks: layer.chunks.clone(), dtype: layer.dtype, kind: layer.kind };
+        let room = if spec.is_array() { Some(self.room(id, step)?) } else { None };
+        let output = room.as_ref().and_then(OutputBlock::new);
+        let mut call = Call { block, spec: &spec, operands: &operands, output };
+        match (custom.compute(&mut call)?, room) {
+            (Made::Written, Some(room)) => Ok(room.into()),
+            (Made::Object(object), None) => Ok(object.into()),
+            (Made::Same(at), room) => same(operands.get(at), room),
+            (Made::Written, None) => {
+                Err(TaskError::new("a layer of objects wrote a block; return an object").into())
+            }
+            (Made::Object(object), Some(_)) => {
+                let type_name = object.type_name();
+                Err(TaskError::new(format!(
+                    "a layer of blocks made an object, {type_name}; write to the output"
+                ))
+                .into())
+            }
+        }
     }
 
     fn device(&self, id: DeviceId) -> Result<&dyn Device, StepError> {
@@ -137,7 +229,7 @@ impl<'a> Work<'a> {
 
     /// Where a step's value goes: its place in a result, or memory of its own.
     fn room(&self, id: StepId, step: &Step) -> Result<Block, StepError> {
-        if let Some(result) = self.results.get(usize::from(step.output)) {
+        if let Some(Room::Whole(result)) = self.results.get(usize::from(step.output)) {
             return Ok(result.part(&self.plan.region(id)));
         }
         let (dtype, shape) = self.plan.value_layout(id);
@@ -151,7 +243,7 @@ impl<'a> Work<'a> {
         let operand = |operand: &crate::steps::StepOperand| {
             Ok(Operand {
                 input: operand.input,
-                block: Block::clone(&*self.value(operand.step)?),
+                block: self.block(operand.step)?,
                 region: self.plan.region(operand.step),
             })
         };
@@ -161,5 +253,28 @@ impl<'a> Work<'a> {
             region: self.plan.region(id),
             pieces: self.plan.pieces(id),
         })
+    }
+}
+
+/// An operand passed on: an object as it is, a block by its elements, since its memory is somebody else's.
+fn same(operand: Option<&Value>, room: Option<Block>) -> Result<Value, StepError> {
+    let Some(operand) = operand else {
+        return Err(TaskError::new("there is no such operand to pass on").into());
+    };
+    match (operand, room) {
+        (Value::Object(_), None) => Ok(operand.clone()),
+        (Value::Block(block), Some(room)) => {
+            let copied = OutputBlock::new(&room).is_some_and(|mut output| output.copy_from(block));
+            let (dtype, shape) = (room.dtype(), room.shape().clone());
+            if copied {
+                return Ok(room.into());
+            }
+            Err(TaskError::new(format!("{} was passed on as a {dtype} block {shape}", operand.describe()))
+                .into())
+        }
+        (_, room) => {
+            let wanted = if room.is_some() { "a block" } else { "an object" };
+            Err(TaskError::new(format!("{} was passed on as {wanted}", operand.describe())).into())
+        }
     }
 }

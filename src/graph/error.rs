@@ -1,7 +1,8 @@
 //! What can be wrong with a graph while it is built.
 
-use crate::annotate::AnnotationError;
+use crate::annotate::{AnnotationError, Conflict};
 use crate::dtype::DType;
+use crate::key::{Key, KeyError};
 use crate::shape::Shape;
 
 /// An operation was given something it can't take. Found where the operation is called, before anything
@@ -124,6 +125,139 @@ pub enum GraphError {
         /// The name.
         name: String,
     },
+    /// What isn't a key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Two tasks under one key.
+    #[error("the key {key} is given twice; every task has a key of its own")]
+    DuplicateKey {
+        /// The key.
+        key: Key,
+    },
+    /// A task under another layer's name.
+    #[error("the task {key} is given to the layer '{layer}'; all keys of a layer have its name")]
+    ForeignKey {
+        /// The key.
+        key: Key,
+        /// The layer's name.
+        layer: String,
+    },
+    /// A task reads what isn't there.
+    #[error("the task {user} reads {key}, which neither its layer nor one of the layer's inputs makes")]
+    MissingKey {
+        /// The key that is read.
+        key: Key,
+        /// The key of the task that reads it.
+        user: String,
+    },
+    /// Tasks or layers that wait for each other.
+    #[error("{} wait for each other in a circle: each needs the next, and the last the first", keys.join(", "))]
+    Cycle {
+        /// Keys of the tasks, or names of the layers.
+        keys: Vec<String>,
+    },
+    /// A layer names an input that isn't there.
+    #[error("the layer '{layer}' reads '{input}', and there is no layer of this name")]
+    MissingInput {
+        /// The input's name.
+        input: String,
+        /// The layer.
+        layer: String,
+    },
+    /// A key that a graph doesn't have.
+    #[error("the key {key} isn't in the graph: {have}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// What is there instead.
+        have: String,
+    },
+    /// A collection declares a layer that its graph doesn't have.
+    #[error("the layer '{name}' isn't in the graph; its outputs are {}", have.join(", "))]
+    MissingLayer {
+        /// The layer's name.
+        name: String,
+        /// The graph's outputs.
+        have: Vec<String>,
+    },
+    /// A layer whose values are of another kind than the collection's.
+    #[error("the layer '{name}' makes {found}, not {expected}")]
+    WrongLayer {
+        /// The layer's name.
+        name: String,
+        /// What the collection is made of.
+        expected: String,
+        /// What the layer makes.
+        found: String,
+    },
+    /// A value of another type than the collection's.
+    #[error("the value of {key} is {found}, not {expected}")]
+    WrongValue {
+        /// Its key.
+        key: String,
+        /// What the collection is made of.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// A composite where one name is asked for.
+    #[error("the collection has {} names, {}; rebuild it with a rename map", names.len(), names.join(", "))]
+    SeveralNames {
+        /// Its names.
+        names: Vec<String>,
+    },
+    /// An optimiser's graph isn't an equal one.
+    #[error("the optimiser '{optimizer}' broke the contract: {problem}")]
+    Optimizer {
+        /// The optimiser.
+        optimizer: String,
+        /// What got lost.
+        problem: String,
+    },
+    /// A bind without anything to wait for.
+    #[error("bind to nothing: name at least one collection that must be computed first")]
+    BindToNothing,
+    /// A custom operation's shape rule refuses its inputs.
+    #[error("the layer '{layer}' doesn't take its inputs: {problem}")]
+    ShapeRule {
+        /// The layer.
+        layer: String,
+        /// What the rule says.
+        problem: String,
+    },
+    /// A block rule names a value that isn't there.
+    #[error(
+        "the block rule of the layer '{layer}' is wrong: value {block} reads value {read} of input {input}, and the \
+         inputs are {}",
+        if inputs.is_empty() { "none".to_owned() } else { inputs.join(", ") }
+    )]
+    BlockRule {
+        /// The layer.
+        layer: String,
+        /// The value that is to be made.
+        block: usize,
+        /// The input's number.
+        input: u16,
+        /// The value that isn't there.
+        read: usize,
+        /// The inputs, with what they make.
+        inputs: Vec<String>,
+    },
+    /// Layers whose annotations can't hold for one.
+    #[error("the layers '{left}' and '{right}' can't become one: {conflict}")]
+    Merge {
+        /// The first layer.
+        left: String,
+        /// The second.
+        right: String,
+        /// The annotation in the way.
+        conflict: Conflict,
+    },
+    /// A rewrite without a layer to take annotations from.
+    #[error(
+        "a rewrite makes a layer out of at least one other; a layer of its own is added with from_collections"
+    )]
+    NothingToRewrite,
     /// An annotation was refused.
     #[error(transparent)]
     Annotation(#[from] AnnotationError),
@@ -140,6 +274,14 @@ pub enum GraphError {
 }
 
 impl GraphError {
+    /// The error with the place of a call, unless it has one.
+    pub(crate) fn at(self, caller: &'static std::panic::Location<'static>) -> GraphError {
+        match self {
+            at @ GraphError::At { .. } => at,
+            plain => GraphError::At { file: caller.file(), line: caller.line(), source: Box::new(plain) },
+        }
+    }
+
     /// The error without the place.
     pub fn root(&self) -> &GraphError {
         match self {

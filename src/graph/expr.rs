@@ -4,19 +4,22 @@
 //! once. It knows nothing of chunks or devices. Back ends turn it into their own code: linear tile code on
 //! the host, WGSL on wgpu.
 
+mod index;
+
 use std::fmt;
 use std::sync::Arc;
 
 use crate::dtype::{DType, Scalar};
 use crate::graph::expr_ops::{BinaryOp, Distribution, Stencil, UnaryOp};
 use crate::token::{Token, Tokenizer};
+use index::NodeIndex;
 
 /// A node's position in its [`Expr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
-/// What a node computes.
-#[derive(Clone, Debug, PartialEq)]
+/// What a node computes. Numbers are equal when their bits are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum NodeOp {
     /// The element of input `0` at this place; axes align from the right, extents of 1 stretch.
     Input(u16),
@@ -45,7 +48,7 @@ pub enum NodeOp {
 }
 
 /// One node: an operation and the type of its result.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Node {
     /// What it computes.
     pub op: NodeOp,
@@ -53,11 +56,12 @@ pub struct Node {
     pub dtype: DType,
 }
 
-/// An elementwise expression over numbered inputs.
-#[derive(Clone, Debug, PartialEq, Default)]
+/// An elementwise expression over numbered inputs. Equal when nodes and outputs are, in their order.
+#[derive(Clone, Default)]
 pub struct Expr {
     nodes: Vec<Node>,
     outputs: Vec<NodeId>,
+    index: NodeIndex,
 }
 
 impl Expr {
@@ -89,16 +93,16 @@ impl Expr {
         self.node(self.outputs[i]).dtype
     }
 
-    /// Adds a node, or finds an equal one.
+    /// Adds a node, or finds an equal one. Constants are equal when their bits are: 0.0 and −0.0 are two
+    /// nodes. O(1) expected.
     pub fn push(&mut self, op: NodeOp, dtype: DType) -> NodeId {
         let node = Node { op, dtype };
-        let same =
-            |other: &Node| *other == node && !matches!(node.op, NodeOp::Const(Scalar::Float(x)) if x == 0.0);
-        let at = self.nodes.iter().position(same).unwrap_or_else(|| {
-            self.nodes.push(node);
-            self.nodes.len() - 1
-        });
-        NodeId(at as u32)
+        if let Some(known) = self.index.find(&self.nodes, &node) {
+            return known;
+        }
+        self.nodes.push(node);
+        self.index.add_last(&self.nodes);
+        NodeId((self.nodes.len() - 1) as u32)
     }
 
     /// Names a node as the next output.
@@ -204,6 +208,20 @@ impl Expr {
     }
 }
 
+impl PartialEq for Expr {
+    fn eq(&self, other: &Self) -> bool {
+        self.nodes == other.nodes && self.outputs == other.outputs
+    }
+}
+
+impl Eq for Expr {}
+
+impl fmt::Debug for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Expr").field("nodes", &self.nodes).field("outputs", &self.outputs).finish()
+    }
+}
+
 impl fmt::Display for Expr {
     /// One assignment for each node that others use more than once or that nests deeply, then the outputs:
     /// linear in the number of nodes however often values are shared.
@@ -239,6 +257,7 @@ pub type SharedExpr = Arc<Expr>;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::expr_ops::EdgeMode;
 
     fn square_of_sum() -> Expr {
         let mut expr = Expr::default();
@@ -254,11 +273,56 @@ mod tests {
     fn equal_nodes_are_stored_once() {
         let mut expr = square_of_sum();
         let nodes = expr.nodes().len();
-        expr.push(NodeOp::Input(0), DType::F32);
+        assert_eq!(expr.push(NodeOp::Input(0), DType::F32), NodeId(0));
         assert_eq!(expr.nodes().len(), nodes);
-        let plus = expr.push(NodeOp::Const(Scalar::Float(0.0)), DType::F32);
-        let minus = expr.push(NodeOp::Const(Scalar::Float(-0.0)), DType::F32);
-        assert_ne!(plus, minus);
+        assert_eq!(expr.push(NodeOp::Input(0), DType::F64), NodeId(nodes as u32));
+    }
+
+    #[test]
+    fn numbers_are_equal_when_their_bits_are() {
+        let payload = f64::from_bits(f64::NAN.to_bits() + 1);
+        let mode = EdgeMode::Constant;
+        let gradient = |spacing| Stencil::Gradient { axis: 0, spacing };
+        let convolve = |weight, mode| Stencil::Convolve { axis: 0, weights: [1.0, weight, 1.0].into(), mode };
+        let number = |x| NodeOp::Const(Scalar::Float(x));
+        let stencil = |stencil| NodeOp::Stencil(0, stencil);
+        let ops = [
+            number(0.0),
+            number(-0.0),
+            number(f64::NAN),
+            number(payload),
+            NodeOp::Const(Scalar::Int(0)),
+            NodeOp::Const(Scalar::Bool(false)),
+            stencil(gradient(f64::NAN)),
+            stencil(gradient(payload)),
+            stencil(convolve(0.0, mode(0.0))),
+            stencil(convolve(-0.0, mode(0.0))),
+            stencil(convolve(0.0, mode(-0.0))),
+            stencil(convolve(0.0, EdgeMode::Nearest)),
+        ];
+        let mut expr = Expr::default();
+        for _ in 0..2 {
+            let ids: Vec<u32> = ops.iter().map(|op| expr.push(op.clone(), DType::F32).0).collect();
+            assert_eq!(ids, (0..ops.len() as u32).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn many_nodes_keep_their_order_and_are_found_again() {
+        let mut expr = Expr::default();
+        let x = expr.push(NodeOp::Input(0), DType::F64);
+        let mut values = vec![x];
+        for i in 0..1000 {
+            let constant = expr.push(NodeOp::Const(Scalar::Float(f64::from(i))), DType::F64);
+            let sum = NodeOp::Binary(BinaryOp::Add, values[values.len() - 1], constant);
+            values.extend([constant, expr.push(sum, DType::F64)]);
+        }
+        assert_eq!(values, (0..2001).map(NodeId).collect::<Vec<_>>());
+        let nodes = expr.nodes().to_vec();
+        for (i, node) in nodes.iter().enumerate() {
+            assert_eq!(expr.push(node.op.clone(), node.dtype), NodeId(i as u32));
+        }
+        assert_eq!(expr.nodes(), nodes);
     }
 
     #[test]

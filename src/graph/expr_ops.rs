@@ -1,6 +1,7 @@
 //! The functions that expressions may call: names, costs, and which types they take.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::dtype::{DType, Kind};
@@ -257,8 +258,8 @@ impl BinaryOp {
     }
 }
 
-/// What a stencil finds beyond the edge of the array, by SciPy's names.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What a stencil finds beyond the edge of the array, by SciPy's names. Constants are equal when their bits are.
+#[derive(Clone, Copy, Debug)]
 pub enum EdgeMode {
     /// The edge element, again and again: `a a a | a b c d | d d d`.
     Nearest,
@@ -286,8 +287,27 @@ impl EdgeMode {
     }
 }
 
-/// A neighbourhood operation along one axis. Computed in the node's own type.
-#[derive(Clone, Debug, PartialEq)]
+impl EdgeMode {
+    fn bits(self) -> (u8, u64) {
+        match self {
+            EdgeMode::Nearest => (0, 0),
+            EdgeMode::Reflect => (1, 0),
+            EdgeMode::Constant(value) => (2, value.to_bits()),
+        }
+    }
+}
+
+impl PartialEq for EdgeMode {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits() == other.bits()
+    }
+}
+
+impl Eq for EdgeMode {}
+
+/// A neighbourhood operation along one axis. Computed in the node's own type. Numbers are equal when their
+/// bits are.
+#[derive(Clone, Debug)]
 pub enum Stencil {
     /// NumPy's `gradient` with `edge_order=1`: `(x[i+1] − x[i−1]) / (2·spacing)` inside, one-sided
     /// differences over `spacing` at both ends. The axis has at least two elements.
@@ -358,6 +378,34 @@ impl Stencil {
                 write!(f, "convolve1d(x{input}, axis={axis}, weights={weights:?}, mode={mode:?})")
             }
         }
+    }
+}
+
+impl Stencil {
+    fn bits(&self) -> (&'static str, usize, (u8, u64), impl Iterator<Item = u64>) {
+        let numbers = match self {
+            Stencil::Gradient { spacing, .. } => std::slice::from_ref(spacing),
+            Stencil::Convolve { weights, .. } => weights,
+        };
+        (self.name(), self.axis(), self.mode().bits(), numbers.iter().map(|number| number.to_bits()))
+    }
+}
+
+impl PartialEq for Stencil {
+    fn eq(&self, other: &Self) -> bool {
+        let (name, axis, mode, numbers) = self.bits();
+        let (other_name, other_axis, other_mode, other_numbers) = other.bits();
+        (name, axis, mode) == (other_name, other_axis, other_mode) && numbers.eq(other_numbers)
+    }
+}
+
+impl Eq for Stencil {}
+
+impl Hash for Stencil {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (name, axis, mode, numbers) = self.bits();
+        (name, axis, mode).hash(state);
+        numbers.for_each(|number| number.hash(state));
     }
 }
 

@@ -1,4 +1,8 @@
-//! A layer: one operation over whole chunked arrays, with the annotations in force when it was made.
+//! A layer: one operation over a whole collection, with the annotations in force when it was made.
+//!
+//! Annotations enter a layer in one place, [`Layer::of`], which asks the scope. Whoever makes a layer out of others
+//! goes through [`Layer::from_layers`], which takes theirs along and never asks the scope. There is no third way, so
+//! that a rewrite can't lose an annotation by forgetting it.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -7,20 +11,61 @@ use std::sync::Arc;
 use crate::annotate::{self, Annotations};
 use crate::dtype::DType;
 use crate::graph::chunking::Chunking;
+use crate::graph::error::GraphError;
 use crate::graph::op::Op;
+use crate::graph::value_spec::{ValueKind, ValueSpec};
+use crate::key::{Key, KeyError};
 use crate::shape::Shape;
 use crate::token::{Token, Tokenizer};
 
 /// One node of the layer graph. Immutable; a rewrite makes a new one from it.
 pub struct Layer {
-    name: String,
+    name: Arc<str>,
+    /// What the name starts with: the operation, or what the user chose.
+    stem: Arc<str>,
     label: Option<Arc<str>>,
     token: Token,
     op: Op,
-    inputs: Vec<Arc<Layer>>,
-    chunks: Chunking,
-    dtype: DType,
+    inputs: Box<[Arc<Layer>]>,
+    after: Box<[Arc<Layer>]>,
+    spec: ValueSpec,
     annotations: Annotations,
+    origins: Option<Arc<[Origin]>>,
+}
+
+/// What a layer does and what it makes: all of it but name, inputs and annotations.
+#[derive(Clone, Debug)]
+pub struct LayerBody {
+    /// What it does.
+    pub op: Op,
+    /// What it makes.
+    pub spec: ValueSpec,
+}
+
+/// A layer that was made part of another one, with what was asked for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    /// Its name.
+    pub name: Arc<str>,
+    /// What the user called it.
+    pub label: Option<Arc<str>>,
+    /// Its operation's name.
+    pub op: Arc<str>,
+    /// What was asked for it.
+    pub annotations: Annotations,
+}
+
+/// How a layer gets its name.
+#[derive(Clone, Debug)]
+pub enum Naming {
+    /// The operation's name, its content and its annotations: equal work has equal names.
+    Content,
+    /// To the letter.
+    Exact(Arc<str>),
+    /// The old name's readable part, and the seed in the place of the content.
+    Seeded(Token),
+    /// The first source's own name and content: the layer makes the same values, whatever its operation.
+    StandIn,
 }
 
 thread_local! {
@@ -42,55 +87,135 @@ pub fn labelled<T>(label: &str, body: impl FnOnce() -> T) -> T {
 }
 
 impl Layer {
-    /// Makes a layer under the scope's annotations. This is the one place where a scope is captured.
+    /// Makes an array layer under the scope's annotations.
     pub fn new(op: Op, inputs: Vec<Arc<Layer>>, chunks: Chunking, dtype: DType) -> Arc<Self> {
-        let label = LABEL.with_borrow(Option::clone);
-        Layer::make(op, inputs, chunks, dtype, annotate::current(), label)
+        Layer::of(LayerBody { op, spec: ValueSpec::array(chunks, dtype) }, inputs, Naming::Content)
     }
 
-    /// Makes a layer that a rewrite puts behind `from`: it asks for what `from` asked for, whatever the
-    /// scope says.
-    pub fn behind(from: &Arc<Layer>, op: Op, chunks: Chunking) -> Arc<Self> {
-        let (annotations, label) = (from.annotations.clone(), from.label.clone());
-        Layer::make(op, vec![from.clone()], chunks, from.dtype, annotations, label)
+    /// Makes a layer under the scope's annotations. This is the one place where a scope is captured.
+    pub fn of(body: LayerBody, inputs: Vec<Arc<Layer>>, naming: Naming) -> Arc<Self> {
+        let label = LABEL.with_borrow(Option::clone);
+        let own = Own { label, annotations: annotate::current(), origins: None };
+        Layer::make(body, inputs, Vec::new(), own, naming, None)
+    }
+
+    /// Makes a layer out of `sources`: it asks for what they asked for, whatever the scope says. One source passes
+    /// its annotations on as they are; several are merged as in a fusion, and each is remembered as an
+    /// [`Origin`]. `after` are layers that it waits for though it reads nothing of them.
+    ///
+    /// # Errors
+    /// [`GraphError::Merge`] when the annotations of the sources can't hold for one layer.
+    pub fn from_layers(
+        sources: &[Arc<Layer>],
+        body: LayerBody,
+        inputs: Vec<Arc<Layer>>,
+        after: Vec<Arc<Layer>>,
+        naming: Naming,
+    ) -> Result<Arc<Self>, GraphError> {
+        let (first, rest) = sources.split_first().ok_or(GraphError::NothingToRewrite)?;
+        let mut own =
+            Own { label: first.label.clone(), annotations: first.annotations.clone(), origins: None };
+        for other in rest {
+            own.annotations = match body.op {
+                // A wait does nothing that an annotation could govern two ways: it carries what all agree on.
+                Op::Wait(_) => own.annotations.agreed(&other.annotations),
+                _ => own.annotations.combined(&other.annotations).map_err(|conflict| GraphError::Merge {
+                    left: first.name.to_string(),
+                    right: other.name.to_string(),
+                    conflict,
+                })?,
+            };
+        }
+        // A layer that reads its source stands beside it; one that doesn't takes its place.
+        let is_beside = sources.iter().any(|source| inputs.iter().any(|input| Arc::ptr_eq(source, input)));
+        if !is_beside {
+            own.origins = match rest {
+                [] => first.origins.clone(),
+                _ => Some(sources.iter().flat_map(|layer| layer.origins()).collect()),
+            };
+        }
+        Ok(Layer::make(body, inputs, after, own, naming, Some(first)))
     }
 
     fn make(
-        op: Op,
+        body: LayerBody,
         inputs: Vec<Arc<Layer>>,
-        chunks: Chunking,
-        dtype: DType,
-        annotations: Annotations,
-        label: Option<Arc<str>>,
+        after: Vec<Arc<Layer>>,
+        own: Own,
+        naming: Naming,
+        first: Option<&Layer>,
     ) -> Arc<Self> {
-        let token = inputs
-            .iter()
-            .fold(Tokenizer::new("layer").token(op.token()), |fields, input| fields.token(input.token))
-            .text(dtype.name())
-            .text(&chunks_text(&chunks))
-            .finish();
-        // Content leaves annotations out, names don't: equal layers over inputs of unequal annotations are two.
-        let identity = inputs
-            .iter()
-            .fold(Tokenizer::new("name").token(token), |fields, input| fields.text(&input.name))
-            .finish();
-        let mut name = format!("{}-{}", op.name(), identity.short());
-        if let Some(suffix) = annotations.token() {
-            name = format!("{name}-{suffix}");
-        }
-        Arc::new(Layer { name, label, token, op, inputs, chunks, dtype, annotations })
+        let LayerBody { op, spec } = body;
+        let content = || {
+            let fields = Tokenizer::new("layer").token(op.token());
+            let fields = inputs.iter().fold(fields, |fields, input| fields.token(input.token));
+            spec.tokenize(fields).finish()
+        };
+        let token = match (&naming, first) {
+            (Naming::StandIn, Some(first)) => first.token,
+            _ => content(),
+        };
+        let (stem, name) = match naming {
+            Naming::StandIn => {
+                first.map_or_else(|| (op.stem(), op.stem()), |layer| (layer.stem.clone(), layer.name.clone()))
+            }
+            Naming::Exact(name) => (name.clone(), name),
+            Naming::Content => {
+                // Content leaves annotations out, names don't: equal layers over inputs of unequal annotations
+                // are two.
+                let fields = Tokenizer::new("name").token(token);
+                let fields =
+                    inputs.iter().chain(&after).fold(fields, |fields, input| fields.text(&input.name));
+                let stem = op.stem();
+                let name = format_name(&stem, fields.finish(), &own.annotations);
+                (stem, name)
+            }
+            Naming::Seeded(seed) => {
+                let old = first.map_or("", |layer| &*layer.name);
+                let stem = first.map_or_else(|| op.stem(), |layer| layer.stem.clone());
+                let identity = Tokenizer::new("seeded").token(seed).text(old).finish();
+                let name = format_name(&stem, identity, &own.annotations);
+                (stem, name)
+            }
+        };
+        Arc::new(Layer {
+            name,
+            stem,
+            label: own.label,
+            token,
+            op,
+            inputs: inputs.into(),
+            after: after.into(),
+            spec,
+            annotations: own.annotations,
+            origins: own.origins,
+        })
     }
 
     /// The same layer under a name that the user chose, kept to the letter.
     pub fn named(&self, name: &str) -> Arc<Self> {
-        let mut layer = self.copy();
-        layer.name = name.to_owned();
-        layer.label = Some(name.into());
-        Arc::new(layer)
+        let name: Arc<str> = name.into();
+        Arc::new(Layer {
+            name: name.clone(),
+            stem: name.clone(),
+            label: Some(name),
+            token: self.token,
+            op: self.op.clone(),
+            inputs: self.inputs.clone(),
+            after: self.after.clone(),
+            spec: self.spec.clone(),
+            annotations: self.annotations.clone(),
+            origins: self.origins.clone(),
+        })
     }
 
     /// Unique in a graph.
     pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// As [`Layer::name`], shared.
+    pub fn shared_name(&self) -> &Arc<str> {
         &self.name
     }
 
@@ -99,7 +224,7 @@ impl Layer {
         self.label.as_deref()
     }
 
-    /// Content token: operation, inputs, chunks and type, without annotations and names.
+    /// Content token: operation, inputs and values, without annotations and names.
     pub fn token(&self) -> Token {
         self.token
     }
@@ -114,19 +239,34 @@ impl Layer {
         &self.inputs
     }
 
+    /// The layers that must be done before it begins, though it reads nothing of them.
+    pub fn after(&self) -> &[Arc<Layer>] {
+        &self.after
+    }
+
+    /// What it makes.
+    pub fn spec(&self) -> &ValueSpec {
+        &self.spec
+    }
+
+    /// Operation and values, for a rewrite that keeps them.
+    pub fn body(&self) -> LayerBody {
+        LayerBody { op: self.op.clone(), spec: self.spec.clone() }
+    }
+
     /// How its result is cut into blocks.
     pub fn chunks(&self) -> &Chunking {
-        &self.chunks
+        &self.spec.chunks
     }
 
     /// Shape of its result.
     pub fn shape(&self) -> Shape {
-        self.chunks.shape()
+        self.spec.chunks.shape()
     }
 
-    /// Element type of its result.
+    /// Element type of its result; objects are bytes.
     pub fn dtype(&self) -> DType {
-        self.dtype
+        self.spec.dtype
     }
 
     /// What was asked for it.
@@ -134,27 +274,72 @@ impl Layer {
         &self.annotations
     }
 
-    fn copy(&self) -> Layer {
-        Layer {
-            name: self.name.clone(),
-            label: self.label.clone(),
-            token: self.token,
-            op: self.op.clone(),
-            inputs: self.inputs.clone(),
-            chunks: self.chunks.clone(),
-            dtype: self.dtype,
-            annotations: self.annotations.clone(),
+    /// The layers that were merged into it, or it alone.
+    pub fn origins(&self) -> Vec<Origin> {
+        match &self.origins {
+            Some(origins) => origins.to_vec(),
+            None => vec![Origin {
+                name: self.name.clone(),
+                label: self.label.clone(),
+                op: self.op.stem(),
+                annotations: self.annotations.clone(),
+            }],
         }
+    }
+
+    /// The key of one of its values.
+    ///
+    /// # Errors
+    /// The layer's name is empty.
+    pub fn key(&self, block: usize) -> Result<Key, KeyError> {
+        key_of(&self.name, &self.op, &self.spec, block)
+    }
+
+    /// The value that a key names, if it is one of this layer's. O(1).
+    pub fn block_of(&self, key: &Key) -> Option<usize> {
+        if key.name() != &*self.name {
+            return None;
+        }
+        match &self.op {
+            Op::Tasks(tasks) if self.spec.kind != ValueKind::Object => tasks.place(key.parts()),
+            _ => self.spec.block_at(&key.index()?),
+        }
+    }
+}
+
+/// The key of value `block` of a layer `name`.
+pub(crate) fn key_of(name: &Arc<str>, op: &Op, spec: &ValueSpec, block: usize) -> Result<Key, KeyError> {
+    match op {
+        Op::Tasks(tasks) if spec.kind != ValueKind::Object => {
+            Key::new(name.clone(), tasks.parts(block).iter().cloned())
+        }
+        _ => Key::block(name.clone(), &spec.index(block)),
+    }
+}
+
+/// What a layer has of its own, beside what it does.
+struct Own {
+    label: Option<Arc<str>>,
+    annotations: Annotations,
+    origins: Option<Arc<[Origin]>>,
+}
+
+fn format_name(stem: &str, identity: Token, annotations: &Annotations) -> Arc<str> {
+    match annotations.token() {
+        Some(suffix) => format!("{stem}-{}-{suffix}", identity.short()).into(),
+        None => format!("{stem}-{}", identity.short()).into(),
     }
 }
 
 impl Drop for Layer {
     /// Chains of 10^5 layers are ordinary; dropping them must not recurse.
     fn drop(&mut self) {
-        let mut dying = std::mem::take(&mut self.inputs);
+        let mut dying = std::mem::take(&mut self.inputs).into_vec();
+        dying.extend(std::mem::take(&mut self.after));
         while let Some(layer) = dying.pop() {
             if let Some(mut layer) = Arc::into_inner(layer) {
-                dying.append(&mut layer.inputs);
+                dying.extend(std::mem::take(&mut layer.inputs));
+                dying.extend(std::mem::take(&mut layer.after));
             }
         }
     }
@@ -162,15 +347,6 @@ impl Drop for Layer {
 
 impl fmt::Debug for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {} {}", self.name, self.op.name(), self.dtype, self.chunks)
+        write!(f, "{} {} {}", self.name, self.op.stem(), self.spec)
     }
-}
-
-fn chunks_text(chunks: &Chunking) -> String {
-    use crate::graph::chunking::AxisChunks;
-    let axis = |axis: &AxisChunks| match axis {
-        AxisChunks::Regular { extent, size } => format!("{extent}/{size}"),
-        AxisChunks::Irregular { bounds } => format!("{bounds:?}"),
-    };
-    chunks.axes().iter().map(axis).collect::<Vec<_>>().join(";")
 }

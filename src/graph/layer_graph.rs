@@ -1,82 +1,184 @@
-//! The layers that some outputs need, in topological order.
+//! The layers that some outputs need: a mapping from keys to what makes their values, which never writes the
+//! keys out unless somebody walks over them.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
 
+use crate::graph::block_set::BlockSet;
 use crate::graph::error::GraphError;
-use crate::graph::layer::Layer;
+use crate::graph::layer::{Layer, LayerBody, Naming};
+use crate::graph::needed::Node;
+use crate::graph::op::Op;
+use crate::graph::rule::Read;
+use crate::graph::tasks::{Task, TaskTable};
+use crate::graph::value_spec::ValueSpec;
 use crate::ids::LayerId;
+use crate::key::{Key, KeyError};
 
-/// A directed acyclic graph of layers. Layers hold their inputs by reference, so a cycle can't be built.
-#[derive(Debug, Clone, Default)]
-pub struct LayerGraph {
+/// A directed acyclic graph of layers. Cheap to clone and to make: what look-ups need is found out at the first one.
+///
+/// Layers hold their inputs by reference, so that a cycle among layers can't be built; explicit tasks, and parts that
+/// come by name ([`LayerGraph::from_parts`]), are checked where they come in.
+#[derive(Clone)]
+pub struct LayerGraph(Arc<Inner>);
+
+struct Inner {
+    outputs: Vec<Arc<Layer>>,
+    /// What is kept of each layer, where that isn't all of it; by name.
+    kept: HashMap<Arc<str>, BlockSet>,
+    index: OnceLock<Index>,
+}
+
+#[derive(Default)]
+struct Index {
     layers: Vec<Arc<Layer>>,
     inputs: Vec<Vec<LayerId>>,
+    after: Vec<Vec<LayerId>>,
     outputs: Vec<LayerId>,
+    names: HashMap<Arc<str>, LayerId>,
+    clash: Option<GraphError>,
+}
+
+/// Collections, or anything else that layers make: what a new layer may depend on.
+pub trait Outputs {
+    /// The layers that make the values, in order.
+    ///
+    /// # Errors
+    /// A collection that was built wrongly.
+    fn output_layers(&self) -> Result<Vec<Arc<Layer>>, GraphError>;
+}
+
+/// What a layer that others add does.
+#[derive(Debug)]
+pub enum NewLayer {
+    /// An operation with rules of its own.
+    Custom(Arc<dyn crate::graph::custom::CustomOp>),
+    /// Explicit tasks, whose keys have the layer's name; each value takes about `bytes`.
+    Tasks {
+        /// Keys and tasks.
+        tasks: Vec<(Key, Task)>,
+        /// Bytes of one value.
+        bytes: u64,
+    },
+    /// A built-in operation.
+    Body(LayerBody),
 }
 
 impl LayerGraph {
-    /// Everything that `outputs` need, and nothing else. O(layers + edges), without recursion.
+    /// Everything that `outputs` need. O(1); look-ups find out the rest.
+    pub fn of(outputs: impl IntoIterator<Item = Arc<Layer>>) -> Self {
+        LayerGraph::keeping(outputs.into_iter().collect(), HashMap::new())
+    }
+
+    pub(super) fn keeping(outputs: Vec<Arc<Layer>>, kept: HashMap<Arc<str>, BlockSet>) -> Self {
+        LayerGraph(Arc::new(Inner { outputs, kept, index: OnceLock::new() }))
+    }
+
+    /// As [`LayerGraph::of`], checked.
     ///
     /// # Errors
-    /// [`GraphError::NameClash`] when two layers of different content or annotations share a name.
+    /// See [`LayerGraph::validate`].
     pub fn from_outputs(outputs: &[Arc<Layer>]) -> Result<Self, GraphError> {
-        let mut graph = LayerGraph::default();
-        let mut ids: HashMap<*const Layer, LayerId> = HashMap::new();
-        let mut names: HashMap<String, LayerId> = HashMap::new();
-        for output in outputs {
-            let mut stack = vec![(output, 0)];
-            while let Some((layer, next)) = stack.pop() {
-                if ids.contains_key(&Arc::as_ptr(layer)) {
-                    continue;
-                }
-                if let Some(input) = layer.inputs().get(next) {
-                    stack.push((layer, next + 1));
-                    stack.push((input, 0));
-                    continue;
-                }
-                let id = graph.add(layer, &ids, &mut names)?;
-                ids.insert(Arc::as_ptr(layer), id);
-            }
-            graph.outputs.push(ids[&Arc::as_ptr(output)]);
-        }
+        let graph = LayerGraph::of(outputs.iter().cloned());
+        graph.validate()?;
         Ok(graph)
+    }
+
+    /// The graph of a new layer `name` over everything that `dependencies` are made of: the way to add a layer. It
+    /// carries the annotations of the scope in which this is called. O(1) for an operation with a rule, O(tasks)
+    /// for explicit ones.
+    ///
+    /// # Errors
+    /// An empty name; a dependency that was built wrongly; inputs that the operation's shape rule refuses; tasks
+    /// with a missing, doubled or foreign key, or in a circle.
+    ///
+    /// ```
+    /// # use outcrop::collections::Array;
+    /// # use outcrop::graph::layer_graph::{LayerGraph, NewLayer};
+    /// # use outcrop::graph::tasks::{Argument, Function, Task};
+    /// # use outcrop::key::Key;
+    /// # use outcrop::value::Object;
+    /// let half = Function::unregistered("half", |values| Ok(Object::new(values[0].block().is_some())));
+    /// let x = Array::arange(0.0, 1.0, 10).named("x");
+    /// let task = Task { function: half, arguments: vec![Argument::Key(Key::block("x", &[0])?)] };
+    /// let tasks = vec![(Key::named("halved")?, task)];
+    /// let graph = LayerGraph::from_collections("halved", NewLayer::Tasks { tasks, bytes: 1 }, &x)?;
+    /// assert!(graph.contains(&Key::named("halved")?) && graph.layer_count() == 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_collections(
+        name: &str,
+        layer: NewLayer,
+        dependencies: &(impl Outputs + ?Sized),
+    ) -> Result<Self, GraphError> {
+        let inputs = dependencies.output_layers()?;
+        Key::named(name)?;
+        let body = layer.body(name, &inputs)?;
+        Ok(LayerGraph::of([Layer::of(body, inputs, Naming::Exact(name.into()))]))
     }
 
     /// Layers, inputs before their users.
     pub fn layers(&self) -> impl ExactSizeIterator<Item = (LayerId, &Arc<Layer>)> {
-        self.layers.iter().enumerate().map(|(index, layer)| (LayerId::at(index), layer))
+        self.index().layers.iter().enumerate().map(|(index, layer)| (LayerId::at(index), layer))
     }
 
     /// Number of layers.
-    pub fn len(&self) -> usize {
-        self.layers.len()
-    }
-
-    /// Whether there is no layer.
-    pub fn is_empty(&self) -> bool {
-        self.layers.is_empty()
+    pub fn layer_count(&self) -> usize {
+        self.index().layers.len()
     }
 
     /// The layer with this id.
     pub fn layer(&self, id: LayerId) -> &Arc<Layer> {
-        &self.layers[id.index()]
+        &self.index().layers[id.index()]
+    }
+
+    /// The layer of this name. O(1).
+    pub fn layer_named(&self, name: &str) -> Option<&Arc<Layer>> {
+        Some(self.layer(*self.index().names.get(name)?))
     }
 
     /// The layers that a layer reads, in its operation's order.
     pub fn inputs(&self, id: LayerId) -> &[LayerId] {
-        &self.inputs[id.index()]
+        &self.index().inputs[id.index()]
+    }
+
+    /// The layers that must be done before a layer begins, though it reads nothing of them.
+    pub fn after(&self, id: LayerId) -> &[LayerId] {
+        &self.index().after[id.index()]
     }
 
     /// The layers whose results were asked for, in the order asked.
     pub fn outputs(&self) -> &[LayerId] {
-        &self.outputs
+        &self.index().outputs
+    }
+
+    /// As [`LayerGraph::outputs`]: the layers themselves. O(1), whatever the graph's size.
+    pub fn output_layers(&self) -> &[Arc<Layer>] {
+        &self.0.outputs
+    }
+
+    /// The same graph with other layers in the place of its outputs, which keep of themselves what those kept.
+    ///
+    /// # Errors
+    /// What `replace` finds.
+    pub fn with_outputs(
+        &self,
+        replace: impl Fn(&Arc<Layer>) -> Result<Arc<Layer>, GraphError>,
+    ) -> Result<LayerGraph, GraphError> {
+        let outputs = self.0.outputs.iter().map(&replace).collect::<Result<Vec<_>, _>>()?;
+        let mut kept = self.0.kept.clone();
+        for (old, new) in self.0.outputs.iter().zip(&outputs) {
+            if let Some(blocks) = self.0.kept.get(old.name()) {
+                kept.insert(new.shared_name().clone(), blocks.clone());
+            }
+        }
+        Ok(LayerGraph::keeping(outputs, kept))
     }
 
     /// For each layer, the layers that read it, each as often as it reads.
     pub fn users(&self) -> Vec<Vec<LayerId>> {
-        let mut users = vec![Vec::new(); self.len()];
-        for (index, inputs) in self.inputs.iter().enumerate() {
+        let mut users = vec![Vec::new(); self.layer_count()];
+        for (index, inputs) in self.index().inputs.iter().enumerate() {
             for input in inputs {
                 users[input.index()].push(LayerId::at(index));
             }
@@ -84,25 +186,208 @@ impl LayerGraph {
         users
     }
 
-    fn add(
-        &mut self,
-        layer: &Arc<Layer>,
-        ids: &HashMap<*const Layer, LayerId>,
-        names: &mut HashMap<String, LayerId>,
-    ) -> Result<LayerId, GraphError> {
-        let inputs: Vec<LayerId> = layer.inputs().iter().map(|input| ids[&Arc::as_ptr(input)]).collect();
-        if let Some(&known) = names.get(layer.name()) {
-            let other = self.layer(known);
-            let same = other.token() == layer.token() && other.annotations() == layer.annotations();
-            if !same || self.inputs(known) != inputs {
-                return Err(GraphError::NameClash { name: layer.name().to_owned() });
+    /// What is kept of a layer: all of it, unless the graph was culled.
+    pub fn kept(&self, id: LayerId) -> BlockSet {
+        self.kept_of(self.layer(id))
+    }
+
+    /// As [`LayerGraph::kept`], for a layer of this graph at hand.
+    pub fn kept_of(&self, layer: &Layer) -> BlockSet {
+        self.0.kept.get(layer.name()).cloned().unwrap_or(BlockSet::All)
+    }
+
+    /// Number of keys. O(layers).
+    pub fn len(&self) -> usize {
+        self.layers().map(|(id, layer)| self.kept(id).len(layer.spec().count())).sum()
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The layer and the number of the value that a key names. O(1).
+    pub fn find(&self, key: &Key) -> Option<(LayerId, usize)> {
+        let id = *self.index().names.get(key.name())?;
+        let block = self.layer(id).block_of(key)?;
+        self.kept(id).contains(block).then_some((id, block))
+    }
+
+    /// Whether a key is in the graph. O(1).
+    pub fn contains(&self, key: &Key) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// All keys, made on the way. The error is a layer's whose name is empty.
+    pub fn keys(&self) -> impl Iterator<Item = Result<Key, KeyError>> + '_ {
+        self.layers().flat_map(|(id, layer)| {
+            let blocks: Vec<usize> = match self.kept(id) {
+                BlockSet::All => Vec::new(),
+                BlockSet::Some(blocks) => blocks.to_vec(),
+            };
+            let all =
+                if blocks.is_empty() && self.kept(id) == BlockSet::All { layer.spec().count() } else { 0 };
+            (0..all).chain(blocks).map(|block| layer.key(block))
+        })
+    }
+
+    /// The names of the layers that this one reads or waits for; `None` when there is no such layer.
+    pub fn dependencies(&self, name: &str) -> Option<BTreeSet<&str>> {
+        let id = *self.index().names.get(name)?;
+        let all = self.inputs(id).iter().chain(self.after(id));
+        Some(all.map(|&input| self.layer(input).name()).collect())
+    }
+
+    /// The names of the layers that read this one or wait for it; `None` when there is no such layer. O(layers +
+    /// edges).
+    pub fn dependents(&self, name: &str) -> Option<BTreeSet<&str>> {
+        let id = *self.index().names.get(name)?;
+        let needs = |user: &LayerId| self.inputs(*user).contains(&id) || self.after(*user).contains(&id);
+        Some(self.layers().map(|(user, _)| user).filter(needs).map(|user| self.layer(user).name()).collect())
+    }
+
+    /// The keys that a key's value is made of, each once, in order; `None` when it isn't in the graph.
+    ///
+    /// # Errors
+    /// [`GraphError::BlockRule`]: the operation's block rule names a value that its inputs don't have.
+    pub fn key_dependencies(&self, key: &Key) -> Result<Option<Vec<Key>>, GraphError> {
+        let Some((id, block)) = self.find(key) else { return Ok(None) };
+        let layer = self.layer(id);
+        let mut keys = Vec::new();
+        for read in self.node(id).reads(block)? {
+            let source =
+                if read.input == Read::OWN { layer } else { &layer.inputs()[usize::from(read.input)] };
+            let key = source.key(read.block)?;
+            if !keys.contains(&key) {
+                keys.push(key);
             }
-            return Ok(known);
+        }
+        Ok(Some(keys))
+    }
+
+    fn index(&self) -> &Index {
+        self.0.index.get_or_init(|| Index::of(&self.0.outputs))
+    }
+
+    /// The layer as a node among the graph's layers.
+    pub(super) fn node(&self, id: LayerId) -> Node<'_> {
+        let layer = self.layer(id);
+        let input = |input: &LayerId| (input.index(), self.layer(*input).spec());
+        Node {
+            name: layer.name(),
+            op: layer.op(),
+            spec: layer.spec(),
+            inputs: self.inputs(id).iter().map(input).collect(),
+            after: self.after(id).iter().map(|other| other.index()).collect(),
+        }
+    }
+
+    pub(super) fn clash(&self) -> Option<&GraphError> {
+        self.index().clash.as_ref()
+    }
+}
+
+impl NewLayer {
+    fn body(self, name: &str, inputs: &[Arc<Layer>]) -> Result<LayerBody, GraphError> {
+        let specs: Vec<&ValueSpec> = inputs.iter().map(|input| input.spec()).collect();
+        let custom = |op: &Arc<dyn crate::graph::custom::CustomOp>| {
+            op.output(&specs).map_err(|problem| GraphError::ShapeRule { layer: name.to_owned(), problem })
+        };
+        match self {
+            NewLayer::Custom(op) => Ok(LayerBody { spec: custom(&op)?, op: Op::Custom(op) }),
+            NewLayer::Tasks { tasks, bytes } => {
+                let table = TaskTable::new(name, tasks, inputs)?;
+                let spec = match table.len() {
+                    1 if table.parts(0).is_empty() => ValueSpec::object(bytes),
+                    count => ValueSpec::objects(count, bytes),
+                };
+                Ok(LayerBody { op: Op::Tasks(Arc::new(table)), spec })
+            }
+            NewLayer::Body(body) => Ok(body),
+        }
+    }
+}
+
+impl Index {
+    /// O(layers + edges), without recursion.
+    fn of(outputs: &[Arc<Layer>]) -> Self {
+        let mut index = Index::default();
+        let mut ids: HashMap<*const Layer, LayerId> = HashMap::new();
+        for output in outputs {
+            let mut stack = vec![(output, 0)];
+            while let Some((layer, next)) = stack.pop() {
+                if ids.contains_key(&Arc::as_ptr(layer)) {
+                    continue;
+                }
+                // Those that are only waited for come first: a walk in this order does them before anything else.
+                let before = layer.after().get(next);
+                if let Some(input) = before.or_else(|| layer.inputs().get(next - layer.after().len())) {
+                    stack.push((layer, next + 1));
+                    stack.push((input, 0));
+                    continue;
+                }
+                let id = index.add(layer, &ids);
+                ids.insert(Arc::as_ptr(layer), id);
+            }
+            index.outputs.push(ids[&Arc::as_ptr(output)]);
+        }
+        index
+    }
+
+    /// Two layers of one name and one content are one; of two that differ the first counts, until
+    /// [`LayerGraph::validate`] tells.
+    fn add(&mut self, layer: &Arc<Layer>, ids: &HashMap<*const Layer, LayerId>) -> LayerId {
+        let known = |layers: &[Arc<Layer>]| layers.iter().map(|layer| ids[&Arc::as_ptr(layer)]).collect();
+        let (inputs, after): (Vec<LayerId>, Vec<LayerId>) = (known(layer.inputs()), known(layer.after()));
+        if let Some(&id) = self.names.get(layer.name()) {
+            let at = id.index();
+            let other = &self.layers[at];
+            let equal = other.token() == layer.token() && other.annotations() == layer.annotations();
+            let same = (&self.inputs[at], &self.after[at]) == (&inputs, &after);
+            let holds = |layer: &Layer| layer.inputs().is_empty() && layer.after().is_empty();
+            if equal && !same && holds(layer) {
+                // The values are there: nothing has to be made. It reads nothing, so it may stand here.
+                (self.layers[at], self.inputs[at], self.after[at]) = (layer.clone(), inputs, after);
+            } else if !(equal && (same || holds(other))) && self.clash.is_none() {
+                self.clash = Some(GraphError::NameClash { name: layer.name().to_owned() });
+            }
+            return id;
         }
         let id = LayerId::at(self.layers.len());
-        names.insert(layer.name().to_owned(), id);
+        self.names.insert(layer.shared_name().clone(), id);
         self.inputs.push(inputs);
+        self.after.push(after);
         self.layers.push(layer.clone());
-        Ok(id)
+        id
+    }
+}
+
+impl std::fmt::Debug for LayerGraph {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.layers().map(|(_, layer)| layer)).finish()
+    }
+}
+
+impl Default for LayerGraph {
+    fn default() -> Self {
+        LayerGraph::of([])
+    }
+}
+
+impl Outputs for LayerGraph {
+    fn output_layers(&self) -> Result<Vec<Arc<Layer>>, GraphError> {
+        Ok(self.0.outputs.clone())
+    }
+}
+
+impl Outputs for () {
+    fn output_layers(&self) -> Result<Vec<Arc<Layer>>, GraphError> {
+        Ok(Vec::new())
+    }
+}
+
+impl Outputs for [Arc<Layer>] {
+    fn output_layers(&self) -> Result<Vec<Arc<Layer>>, GraphError> {
+        Ok(self.to_vec())
     }
 }

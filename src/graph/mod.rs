@@ -4,13 +4,20 @@
 //! arrays are cut), [`layer`] and [`layer_graph`] (the graph), [`rule`] (which blocks a block is made of).
 //! Nothing here knows a device.
 
+pub mod block_set;
 pub mod chunking;
+pub mod cull;
+pub mod custom;
 pub mod display;
 pub mod error;
 pub mod expr;
 pub mod expr_ops;
+pub mod keys;
 pub mod layer;
 pub mod layer_graph;
+pub mod needed;
 pub mod op;
 pub mod piece;
 pub mod rule;
+pub mod tasks;
+pub mod value_spec;

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use crate::block::Block;
 use crate::dtype::DType;
+use crate::graph::block_set::BlockSet;
 use crate::graph::chunking::Chunking;
+use crate::graph::custom::CustomOp;
 use crate::graph::expr::SharedExpr;
+use crate::graph::tasks::TaskTable;
 use crate::shape::{Region, Shape};
 use crate::token::{Token, Tokenizer};
 
@@ -26,6 +29,21 @@ pub enum Op {
     Copy(CopyRule),
     /// Hands every block to a sink. Its result has no elements that anyone reads.
     Store(Arc<dyn Sink>),
+    /// Computes each value by a rule and a function of somebody else's.
+    Custom(Arc<dyn CustomOp>),
+    /// Computes each value by a task of its own.
+    Tasks(Arc<TaskTable>),
+    /// Waits for values without reading them; its own are empty objects.
+    Wait(WaitRule),
+}
+
+/// Which values a waiting one waits for. The values of all inputs stand in a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitRule {
+    /// The places in the row that are waited for.
+    pub blocks: BlockSet,
+    /// How many of them one waits for; the last one for those that are left.
+    pub every: usize,
 }
 
 /// A reduction over some axes.
@@ -152,8 +170,8 @@ pub enum SliceAxis {
 }
 
 impl Op {
-    /// The operation's name, as layers' names start with it.
-    pub fn name(&self) -> &'static str {
+    /// The operation's name.
+    pub fn name(&self) -> &str {
         match self {
             Op::Load(_) => "load",
             Op::Map(_) => "map",
@@ -161,6 +179,18 @@ impl Op {
             Op::Copy(CopyRule::Rechunk) => "rechunk",
             Op::Copy(CopyRule::Slice(_)) => "slice",
             Op::Store(_) => "store",
+            Op::Custom(op) => op.name(),
+            Op::Tasks(tasks) if tasks.len() == 1 => tasks.function(0).name(),
+            Op::Tasks(_) => "tasks",
+            Op::Wait(_) => "wait",
+        }
+    }
+
+    /// The operation's name, shared: layers' names start with it.
+    pub fn stem(&self) -> Arc<str> {
+        match self {
+            Op::Tasks(tasks) if tasks.len() == 1 => tasks.function(0).name().clone(),
+            _ => self.name().into(),
         }
     }
 
@@ -183,6 +213,12 @@ impl Op {
                 }
             }),
             Op::Store(sink) => fields.text(&sink.describe()),
+            Op::Custom(op) => fields.token(op.token()),
+            Op::Tasks(tasks) => fields.token(tasks.token()),
+            Op::Wait(WaitRule { blocks: BlockSet::All, every }) => fields.int(*every as i64),
+            Op::Wait(WaitRule { blocks: BlockSet::Some(blocks), every }) => {
+                fields.int(*every as i64).ints(blocks.iter().map(|&block| block as i64))
+            }
         }
         .finish()
     }

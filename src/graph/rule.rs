@@ -1,41 +1,92 @@
 //! Which blocks a block is made of.
 
+use crate::graph::block_set::BlockSet;
 use crate::graph::chunking::Chunking;
 use crate::graph::expr::Expr;
-use crate::graph::op::{Op, Reduce, SPLIT_EVERY};
+use crate::graph::op::{CopyRule, Op, Reduce, SPLIT_EVERY, WaitRule};
 use crate::graph::piece::copy_pieces;
+use crate::graph::value_spec::ValueSpec;
 use crate::shape::Shape;
 
 /// One block of one input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Read {
-    /// Which of the operation's inputs.
+    /// Which of the operation's inputs, or [`Read::OWN`].
     pub input: u16,
     /// Which block of it, in C order of its grid.
     pub block: usize,
 }
 
+impl Read {
+    /// An earlier value of the same layer: explicit tasks may read each other.
+    pub const OWN: u16 = u16::MAX;
+}
+
 /// The input blocks that block `block` of `op`'s result needs, each once. For a reduction that is every
 /// block that is folded into it.
-pub fn reads(op: &Op, chunks: &Chunking, inputs: &[&Chunking], block: usize) -> Vec<Read> {
+pub fn reads(op: &Op, output: &ValueSpec, inputs: &[&ValueSpec], block: usize) -> Vec<Read> {
+    let cuts = || -> Vec<&Chunking> { inputs.iter().map(|input| &input.chunks).collect() };
     match op {
         Op::Load(_) => Vec::new(),
         Op::Store(_) => vec![Read { input: 0, block }],
-        Op::Map(expr) => map_reads(expr, chunks, inputs, block),
+        Op::Map(expr) => map_reads(expr, &output.chunks, &cuts(), block),
         Op::Copy(rule) => {
-            let (blocks, _) = copy_pieces(rule, inputs[0], &chunks.region_of(block));
+            let (blocks, _) = copy_pieces(rule, &inputs[0].chunks, &output.chunks.region_of(block));
             blocks.into_iter().map(|block| Read { input: 0, block }).collect()
         }
         Op::Reduce(reduce) => {
-            let mut all: Vec<Read> = leaves(reduce, chunks, block)
+            let cuts = cuts();
+            let mut all: Vec<Read> = leaves(reduce, &output.chunks, block)
                 .into_iter()
-                .flat_map(|leaf| map_reads(&reduce.expr, &reduce.domain, inputs, leaf))
+                .flat_map(|leaf| map_reads(&reduce.expr, &reduce.domain, &cuts, leaf))
                 .collect();
             all.sort_unstable();
             all.dedup();
             all
         }
+        Op::Custom(op) => op.reads(block, output, inputs),
+        Op::Tasks(tasks) => tasks.reads(block),
+        Op::Wait(rule) => wait_reads(rule, inputs, block),
     }
+}
+
+/// Whether all blocks of the result together read all blocks of every input, so that nobody has to ask block by
+/// block. `false` where that isn't known.
+pub fn reads_everything(op: &Op) -> bool {
+    match op {
+        Op::Load(_)
+        | Op::Map(_)
+        | Op::Reduce(_)
+        | Op::Copy(CopyRule::Rechunk)
+        | Op::Store(_)
+        | Op::Wait(WaitRule { blocks: BlockSet::All, .. }) => true,
+        Op::Wait(_) => false,
+        Op::Copy(CopyRule::Slice(_)) | Op::Tasks(_) => false,
+        Op::Custom(op) => op.reads_everything(),
+    }
+}
+
+/// Of the places waited for, numbers `block · every ..`, `every` of them.
+fn wait_reads(rule: &WaitRule, inputs: &[&ValueSpec], block: usize) -> Vec<Read> {
+    let counts: Vec<usize> = inputs.iter().map(|input| input.count()).collect();
+    let all = counts.iter().sum();
+    let end = rule.blocks.len(all);
+    let from = block.saturating_mul(rule.every).min(end);
+    let to = from.saturating_add(rule.every).min(end);
+    let place = |at: usize| match &rule.blocks {
+        BlockSet::All => at,
+        BlockSet::Some(blocks) => blocks[at],
+    };
+    let (mut input, mut passed) = (0, 0);
+    let mut reads = Vec::with_capacity(to - from);
+    for at in (from..to).map(place) {
+        while input < counts.len() && at - passed >= counts[input] {
+            passed += counts[input];
+            input += 1;
+        }
+        reads.push(Read { input: input as u16, block: at - passed });
+    }
+    reads
 }
 
 /// The input blocks from which an expression is computed on block `block` of `domain`: for each input the

@@ -10,6 +10,9 @@ use crate::shape::Region;
 
 /// What the device lacks to run this layer, or `None` when it can.
 pub fn lack(device: &DeviceInfo, layer: &Layer) -> Option<String> {
+    if device.backend != Backend::Host && matches!(layer.op(), Op::Custom(_) | Op::Tasks(_) | Op::Wait(_)) {
+        return Some(format!("a kernel for '{}', which is a function on the host", layer.op().name()));
+    }
     match device.backend {
         Backend::Host | Backend::Sim => None,
         Backend::Cuda => Some("a CUDA backend in this build of Outcrop".to_owned()),
@@ -20,6 +23,7 @@ pub fn lack(device: &DeviceInfo, layer: &Layer) -> Option<String> {
             }),
             Op::Copy(_) => None,
             Op::Load(_) | Op::Store(_) => Some("files".to_owned()),
+            Op::Custom(_) | Op::Tasks(_) | Op::Wait(_) => None,
         },
     }
 }

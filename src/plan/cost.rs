@@ -26,18 +26,22 @@ impl Work {
             let layer = graph.layer(layer);
             layer.shape().elements() as f64 * layer.dtype().size() as f64
         };
-        let read: f64 = group.inputs.iter().map(|&input| size(input)).sum();
+        let reads = !matches!(group.op, Op::Wait(_));
+        let read: f64 = group.inputs.iter().filter(|_| reads).map(|&input| size(input)).sum();
         let (elements, flops, tasks) = match &group.op {
             Op::Map(expr) => (root.shape().elements() as f64, expr.flops(), root.chunks().blocks()),
             Op::Reduce(reduce) => {
                 let domain = &reduce.domain;
                 (domain.shape().elements() as f64, reduce.expr.flops() + 2.0, domain.blocks())
             }
-            Op::Load(_) | Op::Store(_) | Op::Copy(_) => (0.0, 0.0, root.chunks().blocks()),
+            Op::Custom(op) => (root.shape().elements() as f64, op.flops(), root.chunks().blocks()),
+            Op::Load(_) | Op::Store(_) | Op::Copy(_) | Op::Tasks(_) | Op::Wait(_) => {
+                (0.0, 0.0, root.chunks().blocks())
+            }
         };
         let written = match &group.op {
             Op::Load(source) if source.in_place() => 0.0,
-            Op::Store(_) => 0.0,
+            Op::Store(_) | Op::Wait(_) => 0.0,
             _ => size(group.root()),
         };
         let double = root.dtype().size() == 8;

@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::annotate::Annotations;
-use crate::graph::layer::Layer;
+use crate::graph::block_set::BlockSet;
+use crate::graph::layer::{Layer, key_of};
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::LayerId;
 use crate::key::Key;
@@ -19,8 +20,8 @@ use crate::settings::Settings;
 #[derive(Clone, Debug)]
 pub struct Effective {
     layers: Vec<Annotations>,
-    /// For layers with functions: for each block that is needed, its place in `sets`.
-    blocks: HashMap<LayerId, BTreeMap<usize, u32>>,
+    /// For layers with functions: the blocks that are needed, and the place of each one's in `sets`.
+    blocks: HashMap<LayerId, (BlockSet, Vec<u32>)>,
     /// What the functions gave, each once.
     sets: Vec<Annotations>,
 }
@@ -62,7 +63,8 @@ impl Effective {
 
     /// Names what governs the tasks of a block: equal numbers, equal sets.
     pub fn set_of(&self, layer: LayerId, block: usize) -> Option<u32> {
-        self.blocks.get(&layer)?.get(&block).copied()
+        let (blocks, sets) = self.blocks.get(&layer)?;
+        sets.get(blocks.position(block)?).copied()
     }
 
     /// The plain annotations of that number, of which only those that govern tasks are kept.
@@ -73,8 +75,10 @@ impl Effective {
     /// The different sets of a layer with functions, each with the first block that has it.
     pub fn sets_of(&self, layer: LayerId) -> impl Iterator<Item = (usize, &Annotations)> {
         let mut seen = HashSet::new();
-        let first = self.blocks.get(&layer).into_iter().flatten().filter(move |(_, set)| seen.insert(**set));
-        first.map(|(&block, &set)| (block, self.set(set)))
+        let blocks = self.blocks.get(&layer).into_iter();
+        let blocks = blocks.flat_map(|(blocks, sets)| blocks.iter(sets.len()).zip(sets));
+        let first = blocks.filter(move |(_, set)| seen.insert(**set));
+        first.map(|(block, &set)| (block, self.set(set)))
     }
 
     /// Whether two layers may be computed by one task a block, as far as functions go: they have the same
@@ -82,9 +86,9 @@ impl Effective {
     pub fn agree(&self, graph: &LayerGraph, a: LayerId, b: LayerId) -> bool {
         match (self.blocks.get(&a), self.blocks.get(&b)) {
             (None, None) => true,
-            (Some(of_a), Some(of_b)) if graph.layer(a).chunks() == graph.layer(b).chunks() => {
-                let pair = |(block, &a): (&usize, &u32)| Some((a, *of_b.get(block)?));
-                let pairs: HashSet<(u32, u32)> = of_a.iter().filter_map(pair).collect();
+            (Some((blocks, of_a)), Some(_)) if graph.layer(a).chunks() == graph.layer(b).chunks() => {
+                let both = |(block, &of_a): (usize, &u32)| Some((of_a, self.set_of(b, block)?));
+                let pairs: HashSet<(u32, u32)> = blocks.iter(of_a.len()).zip(of_a).filter_map(both).collect();
                 pairs.into_iter().all(|(a, b)| self.set(a).fused(self.set(b)).is_ok())
             }
             _ => false,
@@ -97,9 +101,9 @@ impl Effective {
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         for (id, layer) in graph.layers().filter(|(id, _)| self.layers[id.index()].has_functions()) {
             let annotations = &self.layers[id.index()];
-            let needed = &needed[alone.of(id).index()];
-            let mut blocks = BTreeMap::new();
-            for block in (0..needed.len()).filter(|&block| needed[block]) {
+            let blocks = &needed[alone.of(id).index()];
+            let mut places = Vec::with_capacity(blocks.len(layer.spec().count()));
+            for block in blocks.iter(layer.spec().count()) {
                 let key = key(layer, block)?;
                 let plain = annotations.for_key(&key).map_err(|source| PlanError::Annotation {
                     layer: name(layer).to_owned(),
@@ -108,15 +112,14 @@ impl Effective {
                 })?;
                 let set = plain.of_tasks();
                 let sets = &mut self.sets;
-                let number = *numbers.entry(set.to_string()).or_insert_with(|| {
+                places.push(*numbers.entry(set.to_string()).or_insert_with(|| {
                     sets.push(set);
                     (sets.len() - 1) as u32
-                });
-                blocks.insert(block, number);
+                }));
             }
             // Custom annotations are handed on as they are, and never keep layers apart.
             if annotations.of_tasks().has_functions() {
-                self.blocks.insert(id, blocks);
+                self.blocks.insert(id, (blocks.clone(), places));
             }
         }
         Ok(())
@@ -134,8 +137,7 @@ pub fn merged(layer: &Layer, settings: &Settings) -> Annotations {
 /// # Errors
 /// [`PlanError::Bug`] for a layer without a name, which collections don't make.
 pub fn key(layer: &Layer, block: usize) -> Result<Key, PlanError> {
-    let place = layer.chunks().grid().unravel(block);
-    Key::new(name(layer), place)
+    key_of(&name(layer).into(), layer.op(), layer.spec(), block)
         .map_err(|error| PlanError::Bug { pass: "resolve", problem: error.to_string() })
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::annotate::AnnotationError;
+use crate::graph::error::GraphError;
 use crate::units::Bytes;
 
 /// Blocks of all layers together that a plan may have: with folds, pads and copies, their steps still have
@@ -55,6 +56,9 @@ pub enum PlanError {
         /// Tasks that the plan would have.
         tasks: u64,
     },
+    /// An operation's block rule is wrong.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// A pass broke a rule of plans. This is a fault in Outcrop.
     #[error("internal error: after the pass '{pass}': {problem}; please report this")]
     Bug {

@@ -22,6 +22,10 @@ use crate::ids::{GroupId, LayerId};
 /// A kernel reads at most this many arrays: WebGPU guarantees eight storage buffers, one is the output.
 pub const FUSED_INPUTS_MAX: usize = 7;
 
+/// The expressions fused into a kernel have at most this many nodes together: beside so much arithmetic a
+/// stored value costs nothing, and the host numbers a kernel's values with 16 bits.
+pub const FUSED_NODES_MAX: usize = 1 << 14;
+
 /// Layers that one kernel computes.
 #[derive(Clone, Debug)]
 pub struct Group {
@@ -31,6 +35,8 @@ pub struct Group {
     pub op: Op,
     /// The layers read from other groups, in the order in which the operation numbers them.
     pub inputs: Vec<LayerId>,
+    /// The layers outside that must be done before the group begins, though it reads nothing of them.
+    pub after: Vec<LayerId>,
     /// The annotations that govern the group's tasks; the sources keep their own.
     pub annotations: Annotations,
 }
@@ -67,21 +73,24 @@ impl Groups {
 }
 
 /// Fuses layers for which `same_place` holds, and whose `annotations`, by layer, may be joined.
-/// O(layers + nodes of their expressions).
+/// O(layers + edges + nodes of their expressions).
 pub fn fuse(
     graph: &LayerGraph,
     annotations: &[Annotations],
     same_place: impl Fn(LayerId, LayerId) -> bool,
 ) -> Groups {
     let users = graph.users();
+    let apart = apart(graph);
     // Walking backwards, a layer's users have their groups before it asks to join one. Groups are named by
     // their root until all are known.
-    let mut root_of: Vec<LayerId> = (0..graph.len()).map(LayerId::at).collect();
+    let mut root_of: Vec<LayerId> = (0..graph.layer_count()).map(LayerId::at).collect();
     let mut drafts: HashMap<LayerId, Draft> = HashMap::new();
-    for index in (0..graph.len()).rev() {
+    for index in (0..graph.layer_count()).rev() {
         let id = LayerId::at(index);
         let own = &annotations[index];
-        if let Some(root) = group_to_join(graph, &users, &root_of, id).filter(|&root| same_place(id, root))
+        if !apart[index]
+            && let Some(root) = group_to_join(graph, &users, &root_of, id)
+            && same_place(id, root)
             && drafts.get_mut(&root).is_some_and(|draft| draft.join(graph, id, own))
         {
             root_of[index] = root;
@@ -92,6 +101,14 @@ pub fn fuse(
     collect(graph, &root_of, drafts)
 }
 
+/// Layers whose values must be there: those asked for, and those that others wait for.
+fn apart(graph: &LayerGraph) -> Vec<bool> {
+    let mut apart = vec![false; graph.layer_count()];
+    graph.outputs().iter().for_each(|output| apart[output.index()] = true);
+    graph.layers().flat_map(|(id, _)| graph.after(id)).for_each(|other| apart[other.index()] = true);
+    apart
+}
+
 /// The root of the one group that all users of a map are in, provided each reads it element for element.
 fn group_to_join(
     graph: &LayerGraph,
@@ -100,7 +117,7 @@ fn group_to_join(
     id: LayerId,
 ) -> Option<LayerId> {
     let layer = graph.layer(id);
-    if !matches!(layer.op(), Op::Map(_)) || graph.outputs().contains(&id) {
+    if !matches!(layer.op(), Op::Map(_)) {
         return None;
     }
     let users = &users[id.index()];
@@ -142,15 +159,18 @@ struct Draft {
     /// The layers outside that members read, each once.
     inputs: Vec<LayerId>,
     annotations: Annotations,
-    /// Every stencil of the group, with the layer that it reads.
+    /// The layers and axes along which stencils read them, each once.
     edges: Vec<(LayerId, usize, EdgeMode)>,
+    /// Nodes of the members' expressions.
+    nodes: usize,
 }
 
 impl Draft {
     fn new(graph: &LayerGraph, id: LayerId, own: &Annotations) -> Self {
         let mut inputs = Vec::new();
         add_distinct(&mut inputs, graph.inputs(id));
-        Draft { members: vec![id], inputs, annotations: own.clone(), edges: edges(graph, id) }
+        let (annotations, edges) = (own.clone(), edges(graph, id));
+        Draft { members: vec![id], inputs, annotations, edges, nodes: nodes(graph.layer(id)) }
     }
 
     /// Takes in a layer that members alone read, or says `false` and stays as it was.
@@ -164,22 +184,30 @@ impl Draft {
         let clash = |a: &(LayerId, usize, EdgeMode), b: &(LayerId, usize, EdgeMode)| {
             a.0 == b.0 && a.1 == b.1 && a.2 != b.2
         };
-        if inputs.len() > FUSED_INPUTS_MAX || new.iter().any(|a| self.edges.iter().any(|b| clash(a, b))) {
+        let nodes = self.nodes + nodes(graph.layer(id));
+        if inputs.len() > FUSED_INPUTS_MAX
+            || nodes > FUSED_NODES_MAX
+            || new.iter().any(|a| self.edges.iter().any(|b| clash(a, b)))
+        {
             return false;
         }
         self.members.push(id);
-        self.edges.extend(new);
-        (self.inputs, self.annotations) = (inputs, annotations);
+        add_distinct(&mut self.edges, &new);
+        (self.inputs, self.annotations, self.nodes) = (inputs, annotations, nodes);
         true
     }
 }
 
-fn add_distinct(inputs: &mut Vec<LayerId>, more: &[LayerId]) {
-    for input in more {
-        if !inputs.contains(input) {
-            inputs.push(*input);
+fn add_distinct<T: Copy + PartialEq>(known: &mut Vec<T>, more: &[T]) {
+    for one in more {
+        if !known.contains(one) {
+            known.push(*one);
         }
     }
+}
+
+fn nodes(layer: &Layer) -> usize {
+    expr_of(layer).map_or(0, |expr| expr.nodes().len())
 }
 
 fn edges(graph: &LayerGraph, id: LayerId) -> Vec<(LayerId, usize, EdgeMode)> {
@@ -194,9 +222,9 @@ fn edges(graph: &LayerGraph, id: LayerId) -> Vec<(LayerId, usize, EdgeMode)> {
 }
 
 fn collect(graph: &LayerGraph, root_of: &[LayerId], mut drafts: HashMap<LayerId, Draft>) -> Groups {
-    let mut group_of = vec![GroupId(0); graph.len()];
+    let mut group_of = vec![GroupId(0); graph.layer_count()];
     let mut groups = Vec::with_capacity(drafts.len());
-    for index in 0..graph.len() {
+    for index in 0..graph.layer_count() {
         let root = LayerId::at(index);
         let Some(draft) = drafts.remove(&root) else { continue };
         let mut layers = draft.members;
@@ -206,7 +234,9 @@ fn collect(graph: &LayerGraph, root_of: &[LayerId], mut drafts: HashMap<LayerId,
             debug_assert_eq!(root_of[layer.index()], root);
             group_of[layer.index()] = GroupId::at(groups.len());
         }
-        groups.push(Group { layers, op, inputs, annotations: draft.annotations });
+        let mut after = Vec::new();
+        layers.iter().for_each(|&layer| add_distinct(&mut after, graph.after(layer)));
+        groups.push(Group { layers, op, inputs, after, annotations: draft.annotations });
     }
     Groups { groups, group_of }
 }

@@ -1,13 +1,16 @@
 //! From groups of layers to tasks over blocks, of those blocks only that some output needs.
 
+use crate::graph::block_set::BlockSet;
 use crate::graph::chunking::{AxisChunks, Chunking};
 use crate::graph::expr::Expr;
 use crate::graph::expr::NodeOp;
 use crate::graph::expr_ops::EdgeMode;
 use crate::graph::layer_graph::LayerGraph;
+use crate::graph::needed::{Node, propagate};
 use crate::graph::op::{Op, Reduce};
-use crate::graph::rule::{combine_levels, leaves, map_reads, reads};
-use crate::ids::LayerId;
+use crate::graph::rule::{Read, combine_levels, leaves, map_reads, reads};
+use crate::graph::value_spec::ValueSpec;
+use crate::ids::{GroupId, LayerId};
 use crate::kernel::{ArraySpec, Kernel, MapKernel, StateSpec, state_shape};
 use crate::machine::{DeviceId, Machine};
 use crate::plan::capability::{reads_neighbours_in_place, scratch_bytes, state_class};
@@ -73,7 +76,7 @@ pub fn plan_inputs(graph: &LayerGraph, groups: &Groups, group: &Group) -> Vec<Pl
 /// Makes the tasks of every block that outputs and sinks need.
 ///
 /// # Errors
-/// [`PlanError::TooManyTasks`] beyond [`TASKS_MAX`].
+/// [`PlanError::TooManyTasks`] beyond [`TASKS_MAX`]; a custom operation's wrong block rule.
 pub fn lower(
     graph: &LayerGraph,
     groups: &Groups,
@@ -90,35 +93,50 @@ pub fn lower(
 }
 
 /// For each group, which blocks of its result are needed.
-pub(super) fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<Vec<bool>>, PlanError> {
-    let blocks = |group: &Group| graph.layer(group.root()).chunks().blocks();
-    // A reduction has a task for each block that it folds, and at most a seventh more to combine them.
-    let tasks = |group: &Group| match &group.op {
-        Op::Reduce(reduce) => reduce.domain.blocks() as u64 * 8 / 7 + blocks(group) as u64,
-        _ => blocks(group) as u64,
-    };
-    let total = groups.iter().fold(0u64, |total, (_, group)| total.saturating_add(tasks(group)));
-    if total > TASKS_MAX {
-        return Err(PlanError::TooManyTasks { tasks: total });
-    }
-    let mut needed: Vec<Vec<bool>> = groups.iter().map(|(_, group)| vec![false; blocks(group)]).collect();
+pub(super) fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<BlockSet>, PlanError> {
+    let spec = |layer: LayerId| graph.layer(layer).spec();
+    let place = |layer: &LayerId| groups.of(*layer).index();
+    let nodes = groups.iter().map(|(_, group)| Node {
+        name: graph.layer(group.root()).name(),
+        op: &group.op,
+        spec: spec(group.root()),
+        inputs: group.inputs.iter().map(|input| (place(input), spec(*input))).collect(),
+        after: group.after.iter().map(place).collect(),
+    });
+    let nodes: Vec<Node<'_>> = nodes.collect();
+    let kept = |at: usize| graph.kept(groups.group(GroupId::at(at)).root());
+    let mut needed = vec![BlockSet::none(); nodes.len()];
     for output in graph.outputs() {
-        needed[groups.of(*output).index()].fill(true);
+        needed[groups.of(*output).index()] = graph.kept(*output);
     }
-    for at in (0..needed.len()).rev() {
-        let group = groups.group(crate::ids::GroupId::at(at));
-        let chunks = graph.layer(group.root()).chunks();
-        let inputs: Vec<&Chunking> = group.inputs.iter().map(|&input| graph.layer(input).chunks()).collect();
-        for block in 0..needed[at].len() {
-            if needed[at][block] {
-                for read in reads(&group.op, chunks, &inputs, block) {
-                    let input = groups.of(group.inputs[usize::from(read.input)]);
-                    needed[input.index()][read.block] = true;
-                }
-            }
-        }
+    propagate(&nodes, kept, &mut needed)?;
+    let total = groups.iter().fold(0u64, |total, (id, group)| {
+        let blocks = needed[id.index()].len(spec(group.root()).count()) as u64;
+        total.saturating_add(tasks_of(group, blocks))
+    });
+    if total > TASKS_MAX { Err(PlanError::TooManyTasks { tasks: total }) } else { Ok(needed) }
+}
+
+/// A reduction has a task for each block that it folds, and at most a seventh more to combine them.
+fn tasks_of(group: &Group, blocks: u64) -> u64 {
+    match &group.op {
+        Op::Reduce(_) if blocks == 0 => 0,
+        Op::Reduce(reduce) => reduce.domain.blocks() as u64 * 8 / 7 + blocks,
+        _ => blocks,
     }
-    Ok(needed)
+}
+
+/// The tasks that make the blocks of one group.
+struct Made {
+    blocks: BlockSet,
+    tasks: Vec<u32>,
+}
+
+impl Made {
+    /// The task that makes a block, or `NONE`.
+    fn task(&self, block: usize) -> u32 {
+        self.blocks.position(block).and_then(|at| self.tasks.get(at).copied()).unwrap_or(NONE)
+    }
 }
 
 struct Lowering<'a> {
@@ -126,26 +144,29 @@ struct Lowering<'a> {
     groups: &'a Groups,
     machine: &'a Machine,
     out: TaskGraph,
-    /// For each group so far, the task that makes each block, or `NONE`.
-    values: Vec<Vec<u32>>,
+    /// For each group so far.
+    values: Vec<Made>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Lowering<'_> {
-    fn group(&mut self, index: u32, group: &Group, device: DeviceId, needed: &[bool]) {
+    fn group(&mut self, index: u32, group: &Group, device: DeviceId, needed: &BlockSet) {
         let inputs = plan_inputs(self.graph, self.groups, group);
-        let root = self.graph.layer(group.root());
+        let count = self.graph.layer(group.root()).spec().count();
         let kernels = self.kernels(index, group, &inputs, device);
         self.out.scratch.push(self.scratch(group, &kernels, device));
         let draft = Draft { index, group, inputs: &inputs, device, kernels };
-        let mut made = vec![NONE; needed.len()];
+        self.values.push(Made { blocks: needed.clone(), tasks: Vec::with_capacity(needed.len(count)) });
+        let first = self.out.tasks.len() as u32;
         let mut previous = None;
-        for block in (0..needed.len()).filter(|&block| needed[block]) {
+        for block in needed.iter(count) {
             let task = match &group.op {
                 Op::Load(_) | Op::Store(_) | Op::Map(_) => self.plain(&draft, block),
                 Op::Copy(_) => self.gather(&draft, StepKind::Gather, block),
                 Op::Reduce(reduce) => self.reduce(&draft, reduce, block),
+                Op::Custom(_) | Op::Tasks(_) => self.call(&draft, block),
+                Op::Wait(_) => self.wait(&draft, block),
             };
             if let (Op::Store(sink), Some(previous)) = (&group.op, previous)
                 && sink.ordered()
@@ -153,10 +174,49 @@ impl Lowering<'_> {
                 self.out.orderings.push((previous, task));
             }
             previous = Some(task);
-            made[block] = task;
+            self.values[index as usize].tasks.push(task);
         }
-        debug_assert_eq!(needed.len(), root.chunks().blocks());
-        self.values.push(made);
+        self.order_after(group, first);
+    }
+
+    /// Puts a group's tasks from `first` on behind all that it waits for. Those that read others of the group come
+    /// later anyway.
+    fn order_after(&mut self, group: &Group, first: u32) {
+        for other in &group.after {
+            let before = self.values[self.groups.of(*other).index()].tasks.clone();
+            for task in first..self.out.tasks.len() as u32 {
+                if !matches!(self.out.tasks[task as usize].kind, StepKind::Combine | StepKind::Finish) {
+                    self.out.orderings.extend(before.iter().map(|&earlier| (earlier, task)));
+                }
+            }
+        }
+    }
+
+    /// The tasks that a custom, explicit or waiting one reads, by its block rule.
+    fn rule_operands(&self, draft: &Draft<'_>, block: usize) -> Vec<(u32, u16)> {
+        let specs: Vec<&ValueSpec> =
+            draft.group.inputs.iter().map(|&input| self.graph.layer(input).spec()).collect();
+        let task = |read: Read| match read.input {
+            Read::OWN => (self.values[draft.index as usize].task(read.block), 0),
+            input => (self.value(draft, input, read.block), input),
+        };
+        let spec = self.graph.layer(draft.group.root()).spec();
+        reads(&draft.group.op, spec, &specs, block).into_iter().map(task).collect()
+    }
+
+    fn call(&mut self, draft: &Draft<'_>, block: usize) -> u32 {
+        let operands = self.rule_operands(draft, block);
+        let elements = self.graph.layer(draft.group.root()).chunks().region_of(block).shape.elements();
+        let step = draft.step(StepKind::Call, Step::NO_KERNEL, block, self.bytes(draft, elements));
+        self.out.push(step, operands)
+    }
+
+    /// Waiting is an order without a value: what is waited for needn't be held, nor moved.
+    fn wait(&mut self, draft: &Draft<'_>, block: usize) -> u32 {
+        let earlier = self.rule_operands(draft, block);
+        let task = self.out.push(draft.step(StepKind::Wait, Step::NO_KERNEL, block, 0), []);
+        self.out.orderings.extend(earlier.into_iter().map(|(earlier, _)| (earlier, task)));
+        task
     }
 
     /// A load, a store, or a map: one task, which reads blocks as they are.
@@ -266,7 +326,7 @@ impl Lowering<'_> {
             inputs.iter().map(spec).collect()
         };
         match &group.op {
-            Op::Load(_) | Op::Store(_) => {}
+            Op::Load(_) | Op::Store(_) | Op::Custom(_) | Op::Tasks(_) | Op::Wait(_) => {}
             Op::Copy(_) => kernels.main = add(Kernel::Copy { dtype: root.dtype() }),
             Op::Map(expr) => kernels.main = add(Kernel::Map(MapKernel::new(expr, specs(), root.shape()))),
             Op::Reduce(reduce) => {
@@ -294,7 +354,7 @@ impl Lowering<'_> {
 
     fn value(&self, draft: &Draft<'_>, input: u16, block: usize) -> u32 {
         let group = self.groups.of(draft.group.inputs[usize::from(input)]);
-        self.values[group.index()][block]
+        self.values[group.index()].task(block)
     }
 
     fn bytes(&self, draft: &Draft<'_>, elements: usize) -> u64 {

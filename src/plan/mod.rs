@@ -21,7 +21,9 @@ pub mod transfer;
 pub mod verify;
 
 use crate::dtype::DType;
+use crate::graph::block_set::BlockSet;
 use crate::graph::chunking::Chunking;
+use crate::graph::layer::Origin;
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::{GroupId, LayerId, StepId};
 use crate::machine::{Machine, MemoryId};
@@ -33,7 +35,9 @@ use crate::plan::place::Placement;
 use crate::plan::resolve::Resolved;
 use crate::plan::terms::{Assigned, Room};
 use crate::settings::Settings;
-use crate::steps::{Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, TransferEdge};
+use crate::steps::{
+    OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, TransferEdge,
+};
 
 pub use error::{PlanError, Unsatisfied};
 
@@ -90,10 +94,15 @@ fn layers(
         let resolution = resolved.of(group.root());
         PlanLayer {
             name: root.label().unwrap_or(root.name()).to_owned(),
-            sources: group.layers.iter().map(|&layer| source(graph, resolved, effective, layer)).collect(),
+            sources: group
+                .layers
+                .iter()
+                .flat_map(|&layer| sources(graph, resolved, effective, layer))
+                .collect(),
             op: group.op.clone(),
             dtype: root.dtype(),
             chunks: root.chunks().clone(),
+            kind: root.spec().kind,
             inputs: plan_inputs(graph, groups, group),
             device,
             class: resolution.class.name(),
@@ -140,27 +149,36 @@ fn rooms(
     groups.iter().zip(layers.iter().zip(&tasks.scratch)).map(room).collect()
 }
 
-fn source(graph: &LayerGraph, resolved: &Resolved, effective: &Effective, id: LayerId) -> SourceLayer {
-    let layer = graph.layer(id);
-    let annotations = effective.of(id);
-    SourceLayer {
-        name: layer.name().to_owned(),
-        label: layer.label().map(str::to_owned),
-        op: layer.op().name(),
+/// The layers of the user's that a layer of the graph stands for.
+fn sources(graph: &LayerGraph, resolved: &Resolved, effective: &Effective, id: LayerId) -> Vec<SourceLayer> {
+    let (fallback, annotations) = (&resolved.of(id).fallback, effective.of(id));
+    let source = |origin: Origin| SourceLayer {
+        name: origin.name.to_string(),
+        label: origin.label.map(|label| label.to_string()),
+        op: origin.op,
         annotations: annotations.clone(),
-        given: (annotations != layer.annotations()).then(|| layer.annotations().clone()),
-        fallback: resolved.of(id).fallback.clone(),
-    }
+        given: (*annotations != origin.annotations).then_some(origin.annotations),
+        fallback: fallback.clone(),
+    };
+    graph.layer(id).origins().into_iter().map(source).collect()
 }
 
 fn outputs(graph: &LayerGraph, groups: &Groups) -> Vec<PlanOutput> {
-    transfer::kept(graph, groups)
-        .into_iter()
-        .map(|kept| {
-            let root = graph.layer(groups.group(GroupId(kept.layer)).root());
-            PlanOutput { layer: kept.layer, dtype: root.dtype(), shape: root.shape() }
-        })
-        .collect()
+    let output = |kept: transfer::Kept| {
+        let root = graph.layer(groups.group(GroupId(kept.layer)).root());
+        let size = root.dtype().size();
+        let (form, elements) = match kept.blocks {
+            BlockSet::All if root.spec().is_array() => (OutputForm::Whole, root.shape().elements()),
+            blocks => {
+                let elements = |block| root.chunks().region_of(block).shape.elements();
+                let elements = blocks.iter(root.spec().count()).map(elements).sum();
+                (OutputForm::Values(blocks), elements)
+            }
+        };
+        let bytes = (elements * size) as u64;
+        PlanOutput { layer: kept.layer, dtype: root.dtype(), shape: root.shape(), form, bytes }
+    };
+    transfer::kept(graph, groups).into_iter().map(output).collect()
 }
 
 /// For each output of the graph that isn't a sink, its place among the plan's outputs.

@@ -6,7 +6,8 @@
 //! the same play: devices do one group after the other, and inputs travel over the links before.
 
 use crate::graph::layer_graph::LayerGraph;
-use crate::ids::GroupId;
+use crate::graph::op::Op;
+use crate::ids::{GroupId, LayerId};
 use crate::machine::{DeviceId, Machine};
 use crate::plan::cost::Work;
 use crate::plan::fuse::{Group, Groups};
@@ -115,12 +116,14 @@ impl<'a> Scene<'a> {
         machine: &'a Machine,
         settings: &'a Settings,
     ) -> Self {
-        let bytes = |layer: crate::ids::LayerId| {
+        let bytes = |layer: LayerId| {
             let layer = graph.layer(layer);
             (layer.shape().elements() * layer.dtype().size()) as u64
         };
         let reads = |group: &Group| {
-            group.inputs.iter().map(|&input| (groups.of(input), bytes(input))).collect::<Vec<_>>()
+            let moves = |input: &LayerId| if matches!(group.op, Op::Wait(_)) { 0 } else { bytes(*input) };
+            let inputs = group.inputs.iter().map(|input| (groups.of(*input), moves(input)));
+            inputs.chain(group.after.iter().map(|&other| (groups.of(other), 0))).collect::<Vec<_>>()
         };
         Scene {
             resolved,

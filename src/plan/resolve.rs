@@ -76,7 +76,7 @@ pub fn resolve(
     machine: &Machine,
     settings: &Settings,
 ) -> Result<Resolved, PlanError> {
-    let mut resolved = Vec::with_capacity(graph.len());
+    let mut resolved = Vec::with_capacity(graph.layer_count());
     let mut unsatisfied = Vec::new();
     for (id, layer) in graph.layers() {
         let annotations = effective.of(id);
@@ -125,6 +125,7 @@ impl Ask<'_> {
         match self.layer.op() {
             Op::Load(_) => return Ok(host("sources are read on the host".to_owned())),
             Op::Store(_) => return Ok(host("sinks are written on the host".to_owned())),
+            Op::Wait(_) => return Ok(host("waits, and needs no device".to_owned())),
             _ => {}
         }
         let Some(class) = class_of(annotations) else {

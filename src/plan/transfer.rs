@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::graph::block_set::BlockSet;
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::GroupId;
 use crate::machine::{DeviceId, Machine, MemoryId};
@@ -23,9 +24,9 @@ pub fn transfer(
 ) -> TaskGraph {
     let mut pass =
         Pass { graph, groups, machine, out: TaskGraph::default(), copies: HashMap::new(), moved: Vec::new() };
-    let mut output_of: HashMap<u32, u16> = HashMap::new();
+    let mut output_of: HashMap<u32, (u16, &BlockSet)> = HashMap::new();
     for (output, kept) in kept.iter().enumerate() {
-        output_of.insert(kept.layer, output as u16);
+        output_of.insert(kept.layer, (output as u16, &kept.blocks));
     }
     for (at, task) in tasks.tasks.iter().enumerate() {
         let memory = machine.memory_of(task.device);
@@ -34,7 +35,9 @@ pub fn transfer(
             .iter()
             .map(|&(from, input)| (pass.value_in(pass.moved[from as usize], memory), input))
             .collect();
-        let output = output_of.get(&task.layer).copied().filter(|_| is_result(task.kind));
+        let output = output_of.get(&task.layer).filter(|_| is_result(task.kind));
+        let output =
+            output.filter(|(_, blocks)| blocks.contains(task.block as usize)).map(|(output, _)| *output);
         let own = if memory == MemoryId::HOST { output.unwrap_or(Step::NO_OUTPUT) } else { Step::NO_OUTPUT };
         let made = pass.out.push(Step { memory, output: own, ..*task }, operands);
         if let (Some(output), false) = (output, memory == MemoryId::HOST) {
@@ -52,10 +55,12 @@ pub fn transfer(
 }
 
 /// A layer of the plan whose result the user keeps.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Kept {
     /// Its group's index.
     pub layer: u32,
+    /// Which blocks of it.
+    pub blocks: BlockSet,
 }
 
 /// The graph's outputs that are arrays to keep, not sinks.
@@ -64,15 +69,23 @@ pub fn kept(graph: &LayerGraph, groups: &Groups) -> Vec<Kept> {
     let mut kept: Vec<Kept> = Vec::new();
     for &output in graph.outputs().iter().filter(|&&output| !is_sink(output)) {
         let layer = groups.of(output).0;
-        if !kept.iter().any(|other| other.layer == layer) {
-            kept.push(Kept { layer });
+        if kept.iter().all(|other| other.layer != layer) {
+            kept.push(Kept { layer, blocks: graph.kept(output) });
         }
     }
     kept
 }
 
 fn is_result(kind: StepKind) -> bool {
-    matches!(kind, StepKind::Load | StepKind::Map | StepKind::Gather | StepKind::Finish)
+    matches!(
+        kind,
+        StepKind::Load
+            | StepKind::Map
+            | StepKind::Gather
+            | StepKind::Finish
+            | StepKind::Call
+            | StepKind::Wait
+    )
 }
 
 struct Pass<'a> {

@@ -1,7 +1,9 @@
 //! The rules that every plan keeps, checked after it is made.
 
+use std::sync::Arc;
+
 use crate::annotate::Annotations;
-use crate::graph::layer::Layer;
+use crate::graph::layer::{Layer, Origin};
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::StepId;
 use crate::machine::Machine;
@@ -77,9 +79,13 @@ fn annotations(plan: &Plan, graph: &LayerGraph, settings: &Settings) -> Result<(
         let given = source.given.as_ref().unwrap_or(&source.annotations);
         planned.push((&source.name, text(given, &source.annotations)));
     }
-    let governed = |layer: &Layer| text(layer.annotations(), &merged(layer, settings));
-    let mut given: Vec<(&str, String)> =
-        graph.layers().map(|(_, layer)| (layer.name(), governed(layer))).collect();
+    let origins = |layer: &Layer| -> Vec<(Arc<str>, String)> {
+        let governs = merged(layer, settings);
+        let text = |origin: Origin| (origin.name, text(&origin.annotations, &governs));
+        layer.origins().into_iter().map(text).collect()
+    };
+    let origins: Vec<(Arc<str>, String)> = graph.layers().flat_map(|(_, layer)| origins(layer)).collect();
+    let mut given: Vec<(&str, String)> = origins.iter().map(|(name, text)| (&**name, text.clone())).collect();
     planned.sort_unstable();
     given.sort_unstable();
     if planned == given {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::graph::value_spec::ValueKind;
 use crate::ids::StepId;
 use crate::steps::{Plan, Step, StepKind};
 use crate::units::Bytes;
@@ -47,6 +48,9 @@ impl Plan {
                 write!(f, "{} {} → {}", self.region(id), name(from), name(step.memory))?;
             }
             StepKind::Combine => write!(f, " on {device}")?,
+            StepKind::Call | StepKind::Wait if self.layer_of(id).kind != ValueKind::Blocks => {
+                write!(f, "[{}] on {device}", step.block)?;
+            }
             StepKind::Pad { .. } => {
                 let block = self.layer_of(id).chunks.region_of(step.block as usize);
                 write!(f, "{block} on {device}")?;
@@ -79,6 +83,8 @@ impl StepKind {
             StepKind::Finish => "finish",
             StepKind::Transfer => "copy",
             StepKind::Store => "store",
+            StepKind::Call => "call",
+            StepKind::Wait => "wait",
         }
     }
 }

@@ -67,8 +67,8 @@ fn outputs_may_be_equal_and_may_feed_each_other() {
     let x = Array::arange(0.0, 1.0, 10).rechunk(&[3]);
     let sum = x.sum(&Over::all());
     let (scaled, shifted) = (&x / &sum, &x - &sum);
-    let asked = [&x, &x, &scaled, &shifted, &sum, &scaled];
-    let results = on_host(2, None).compute_all(&asked).unwrap();
+    let asked = vec![x.clone(), x, scaled.clone(), shifted, sum, scaled];
+    let results = on_host(2, None).compute(&asked).unwrap();
     let results: Vec<Vec<f64>> = results.iter().map(|block| block.to_vec().unwrap()).collect();
     assert_eq!(results[0], results[1]);
     assert_eq!(results[2], results[5]);

@@ -92,7 +92,7 @@ fn check(seed: u64, program: &Program) -> Result<Tally, String> {
     let mut tally = Tally::default();
     let plain = program.build(Style { chunks: None, annotations: None, devices: &[] });
     let single = on_host(1, None);
-    let reference = single.compute_all(&plain.iter().collect::<Vec<_>>());
+    let reference = single.compute(&plain);
     let style = |annotations, devices| Style { chunks: Some(seed + 1), annotations, devices };
     let threads = 1 + (seed % 4) as usize;
     let chunked = run(&on_host(threads, None), program, style(Some(seed), NO_NEED));

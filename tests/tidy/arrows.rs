@@ -4,7 +4,8 @@ use crate::Findings;
 use crate::scan::Source;
 
 /// Modules that everything may use, and that use only each other.
-const BASE: [&str; 9] = ["annotate", "block", "csr", "dtype", "ids", "key", "shape", "token", "units"];
+const BASE: [&str; 10] =
+    ["annotate", "block", "csr", "dtype", "ids", "key", "shape", "token", "units", "value"];
 
 /// A module, and what it may use besides itself and [`BASE`]; the longest fitting name counts. DESIGN.md §1.
 const TABLE: &[(&str, &[&str])] = &[
@@ -17,6 +18,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("shape", &[]),
     ("token", &[]),
     ("units", &[]),
+    ("value", &[]),
     ("graph", &[]),
     ("collections", &["graph"]),
     ("machine", &[]),

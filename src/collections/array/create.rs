@@ -1,20 +1,21 @@
 //! Arrays from values, sources and rules.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::annotate;
 use crate::block::Block;
 use crate::collections::array::Array;
 use crate::collections::array::build::{MapBuilder, check_shape, rechunk};
+use crate::collections::held::InMemory;
 use crate::dtype::{DType, Element, Scalar};
 use crate::graph::chunking::{AxisChunks, Chunking};
 use crate::graph::error::GraphError;
 use crate::graph::expr::NodeOp;
 use crate::graph::expr_ops::{BinaryOp, Distribution};
-use crate::graph::layer::Layer;
-use crate::graph::op::{Op, Source, TransferError};
-use crate::shape::{Region, Shape};
-use crate::token::{Token, Tokenizer};
+use crate::graph::layer::{Layer, LayerBody, Naming};
+use crate::graph::op::{Op, Source};
+use crate::graph::value_spec::ValueSpec;
+use crate::shape::Shape;
 
 /// The block size that a user asks for along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,15 +137,24 @@ impl Array {
             let layer = self.layer()?;
             let chunks = chunking(&layer.shape(), sizes)?;
             Ok(match layer.op() {
-                Op::Load(_) => Layer::new(layer.op().clone(), Vec::new(), chunks, layer.dtype()),
-                Op::Map(_) if layer.inputs().is_empty() => {
-                    Layer::new(layer.op().clone(), Vec::new(), chunks, layer.dtype())
+                // Cut anew, a source is still the same layer and asks for what it asked for. Where the scope asks
+                // for something else, that is for a layer of its own.
+                Op::Load(_) | Op::Map(_) if layer.inputs().is_empty() && scope_adds_nothing(layer) => {
+                    let body =
+                        LayerBody { op: layer.op().clone(), spec: ValueSpec::array(chunks, layer.dtype()) };
+                    let (source, after) = (std::slice::from_ref(layer), layer.after().to_vec());
+                    Layer::from_layers(source, body, Vec::new(), after, Naming::Content)?
                 }
                 _ => rechunk(layer, chunks),
             })
         };
         Array::keep(built())
     }
+}
+
+fn scope_adds_nothing(layer: &Layer) -> bool {
+    let scope = annotate::current();
+    scope.is_empty() || scope == *layer.annotations()
 }
 
 fn from_source(source: Arc<dyn Source>, sizes: &[ChunkSize]) -> Result<Arc<Layer>, GraphError> {
@@ -199,50 +209,4 @@ fn chunking(shape: &Shape, sizes: &[ChunkSize]) -> Result<Chunking, GraphError> 
         return Ok(Chunking::new(axes.map(|(&size, &extent)| AxisChunks::regular(extent, size))));
     }
     Ok(Chunking::automatic(shape, &fixed))
-}
-
-/// A source over a host block.
-#[derive(Debug)]
-struct InMemory {
-    block: Block,
-    handle: u64,
-}
-
-impl InMemory {
-    fn new(block: Block) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        InMemory { block, handle: NEXT.fetch_add(1, Ordering::Relaxed) }
-    }
-}
-
-impl Source for InMemory {
-    fn describe(&self) -> String {
-        "memory".to_owned()
-    }
-
-    /// A handle, not the content: hashing gigabytes to name a layer would cost more than computing it.
-    fn token(&self) -> Token {
-        Tokenizer::new("memory").int(self.handle as i64).finish()
-    }
-
-    fn dtype(&self) -> DType {
-        self.block.dtype()
-    }
-
-    fn shape(&self) -> Shape {
-        self.block.shape().clone()
-    }
-
-    fn in_place(&self) -> bool {
-        true
-    }
-
-    fn view(&self, region: &Region) -> Result<Block, TransferError> {
-        Ok(self.block.part(region))
-    }
-
-    fn read(&self, _region: &Region, _into: &Block) -> Result<(), TransferError> {
-        let problem = "blocks in memory are viewed, not read".to_owned();
-        Err(TransferError { place: self.describe(), problem })
-    }
 }

@@ -44,7 +44,7 @@ fn values(expressions: &[&str]) -> Vec<Vec<f64>> {
     let arrays: Vec<_> =
         (0..expressions.len()).map(|at| pipeline.array(&format!("x{at}")).unwrap()).collect();
     let session = Session::on(Machine::host_only(1, Bytes(1 << 30)), Config::default());
-    let blocks = session.compute_all(&arrays.iter().collect::<Vec<_>>()).unwrap();
+    let blocks = session.compute(&arrays).unwrap();
     blocks.iter().map(|block| block.to_f64_vec().unwrap()).collect()
 }
 

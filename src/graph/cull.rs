@@ -1,0 +1,223 @@
+//! Whole-graph rules: what some keys need, several graphs as one, what must hold in every graph.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::graph::block_set::BlockSet;
+use crate::graph::error::GraphError;
+use crate::graph::keys::Keys;
+use crate::graph::layer::Layer;
+use crate::graph::layer_graph::{LayerGraph, NewLayer};
+use crate::graph::needed::{Node, propagate};
+use crate::graph::op::Op;
+use crate::ids::LayerId;
+use crate::key::Key;
+
+/// A layer that names its inputs: what a wire format holds.
+#[derive(Debug)]
+pub struct Part {
+    /// The layer's name.
+    pub name: String,
+    /// What it does.
+    pub layer: NewLayer,
+    /// The names of the layers that it reads, in order.
+    pub inputs: Vec<String>,
+}
+
+/// One task, written out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskNode {
+    /// Names its value.
+    pub key: Key,
+    /// What it does.
+    pub op: String,
+    /// The values that it reads, each once.
+    pub reads: Vec<Key>,
+}
+
+impl LayerGraph {
+    /// The layers, and of each the values, that `keys` need: exactly those, and the same in every process. O(layers)
+    /// as long as a layer is needed whole, and O(values needed) where it isn't.
+    ///
+    /// # Errors
+    /// [`GraphError::UnknownKey`] for a key that isn't in the graph; a block rule that names values that aren't
+    /// there.
+    pub fn cull(&self, keys: &Keys) -> Result<LayerGraph, GraphError> {
+        let mut wanted: Vec<(LayerId, Vec<usize>)> = Vec::new();
+        let mut whole: Vec<LayerId> = Vec::new();
+        self.collect(keys, &mut wanted, &mut whole)?;
+        let mut needed = vec![BlockSet::none(); self.layer_count()];
+        for (id, blocks) in &wanted {
+            let count = self.layer(*id).spec().count();
+            needed[id.index()] = needed[id.index()].union(&BlockSet::of(blocks.clone(), count), count);
+        }
+        whole.iter().for_each(|id| needed[id.index()] = self.kept(*id));
+        let mut outputs: Vec<LayerId> = wanted.iter().map(|(id, _)| *id).chain(whole).collect();
+        outputs.sort_unstable_by_key(|id| first_place(keys, self.layer(*id)));
+        outputs.dedup();
+        let nodes: Vec<Node<'_>> = self.layers().map(|(id, _)| self.node(id)).collect();
+        propagate(&nodes, |at| self.kept(LayerId::at(at)), &mut needed)?;
+        let kept = self.layers().filter(|(id, _)| needed[id.index()] != BlockSet::All);
+        let kept =
+            kept.map(|(id, layer)| (layer.shared_name().clone(), needed[id.index()].clone())).collect();
+        Ok(LayerGraph::keeping(outputs.iter().map(|&id| self.layer(id).clone()).collect(), kept))
+    }
+
+    fn collect(
+        &self,
+        keys: &Keys,
+        wanted: &mut Vec<(LayerId, Vec<usize>)>,
+        whole: &mut Vec<LayerId>,
+    ) -> Result<(), GraphError> {
+        match keys {
+            Keys::One(key) => {
+                let (id, block) = self.find(key).ok_or_else(|| self.unknown(key))?;
+                match wanted.last_mut().filter(|(last, _)| *last == id) {
+                    Some((_, blocks)) => blocks.push(block),
+                    None => wanted.push((id, vec![block])),
+                }
+            }
+            Keys::Grid { name, grid } => {
+                let last: Vec<usize> = grid.iter().map(|count| count.saturating_sub(1)).collect();
+                let key = Key::block(name.clone(), &last)?;
+                let (id, _) = self.find(&key).ok_or_else(|| self.unknown(&key))?;
+                if self.layer(id).spec().count() != grid.elements() {
+                    return Err(self.unknown(&key));
+                }
+                whole.push(id);
+            }
+            Keys::List(lists) => lists.iter().try_for_each(|keys| self.collect(keys, wanted, whole))?,
+        }
+        Ok(())
+    }
+
+    /// Several graphs as one: the outputs of all, in order, and of each layer what any of them keeps.
+    ///
+    /// # Errors
+    /// [`GraphError::NameClash`] when two graphs have different layers under one name.
+    pub fn merge(graphs: &[LayerGraph]) -> Result<LayerGraph, GraphError> {
+        let mut outputs: Vec<Arc<Layer>> = Vec::new();
+        for output in graphs.iter().flat_map(|graph| graph.output_layers()) {
+            if !outputs.iter().any(|known| Arc::ptr_eq(known, output)) {
+                outputs.push(output.clone());
+            }
+        }
+        let mut kept: HashMap<Arc<str>, BlockSet> = HashMap::new();
+        for graph in graphs {
+            for (id, layer) in graph.layers() {
+                let (own, count) = (graph.kept(id), layer.spec().count());
+                kept.entry(layer.shared_name().clone())
+                    .and_modify(|known| *known = known.union(&own, count))
+                    .or_insert(own);
+            }
+        }
+        kept.retain(|_, blocks| *blocks != BlockSet::All);
+        let merged = LayerGraph::keeping(outputs, kept);
+        merged.validate()?;
+        Ok(merged)
+    }
+
+    /// Checks that no two layers share a name, and that what explicit tasks read is there. O(layers + tasks of
+    /// explicit layers); rules are checked block by block where they are asked.
+    ///
+    /// # Errors
+    /// What is wrong, with the names and keys.
+    pub fn validate(&self) -> Result<(), GraphError> {
+        if let Some(clash) = self.clash() {
+            return Err(clash.clone());
+        }
+        for (id, layer) in self.layers() {
+            Key::named(layer.name())?;
+            if matches!(layer.op(), Op::Tasks(_)) {
+                let node = self.node(id);
+                self.kept(id).iter(layer.spec().count()).try_for_each(|task| node.reads(task).map(drop))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The graph of layers that name their inputs, in any order; the outputs are those that nobody reads. Every layer
+    /// carries the annotations of the scope in which this is called.
+    ///
+    /// # Errors
+    /// Two layers of one name, an input that isn't there, layers that read each other in a circle, and whatever
+    /// [`LayerGraph::from_collections`] refuses.
+    pub fn from_parts(parts: Vec<Part>) -> Result<LayerGraph, GraphError> {
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (at, part) in parts.iter().enumerate() {
+            if places.insert(part.name.clone(), at).is_some() {
+                return Err(GraphError::NameClash { name: part.name.clone() });
+            }
+        }
+        let mut parts: Vec<Option<Part>> = parts.into_iter().map(Some).collect();
+        let mut made: Vec<Option<Arc<Layer>>> = vec![None; parts.len()];
+        let mut is_read = vec![false; parts.len()];
+        for root in 0..parts.len() {
+            let mut path = vec![root];
+            while let Some(&at) = path.last() {
+                let Some(part) = &parts[at] else {
+                    path.pop();
+                    continue;
+                };
+                let place = |input: &String| {
+                    let missing =
+                        || GraphError::MissingInput { input: input.clone(), layer: part.name.clone() };
+                    places.get(input).copied().ok_or_else(missing)
+                };
+                let inputs = part.inputs.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+                if let Some(&next) = inputs.iter().find(|&&input| made[input].is_none()) {
+                    if let Some(from) = path.iter().position(|&open| open == next) {
+                        let name =
+                            |&at: &usize| parts[at].as_ref().map_or_else(String::new, |p| p.name.clone());
+                        return Err(GraphError::Cycle { keys: path[from..].iter().map(name).collect() });
+                    }
+                    path.push(next);
+                    continue;
+                }
+                inputs.iter().for_each(|&input| is_read[input] = true);
+                let inputs: Vec<Arc<Layer>> =
+                    inputs.iter().filter_map(|&input| made[input].clone()).collect();
+                if let Some(part) = parts[at].take() {
+                    let graph = LayerGraph::from_collections(&part.name, part.layer, inputs.as_slice())?;
+                    made[at] = graph.output_layers().first().cloned();
+                }
+                path.pop();
+            }
+        }
+        let unread = made.into_iter().zip(is_read).filter(|(_, is_read)| !is_read);
+        Ok(LayerGraph::of(unread.filter_map(|(layer, _)| layer)))
+    }
+
+    /// Every task, written out, inputs before users. O(tasks): for small graphs, and for other schedulers.
+    ///
+    /// # Errors
+    /// As [`LayerGraph::key_dependencies`].
+    pub fn to_tasks(&self) -> Result<Vec<TaskNode>, GraphError> {
+        let mut tasks = Vec::with_capacity(self.len());
+        for (id, layer) in self.layers() {
+            for block in self.kept(id).iter(layer.spec().count()) {
+                let key = layer.key(block)?;
+                let reads = self.key_dependencies(&key)?.unwrap_or_default();
+                tasks.push(TaskNode { key, op: layer.op().name().to_owned(), reads });
+            }
+        }
+        Ok(tasks)
+    }
+
+    fn unknown(&self, key: &Key) -> GraphError {
+        let same_name = self.layer_named(key.name());
+        let names = || self.output_layers().iter().map(|layer| layer.name()).collect::<Vec<_>>().join(", ");
+        GraphError::UnknownKey {
+            key: key.to_string(),
+            have: same_name.map_or_else(
+                || format!("no layer has this name; the outputs are {}", names()),
+                |layer| format!("the layer '{}' makes {}", layer.name(), layer.spec()),
+            ),
+        }
+    }
+}
+
+/// Where a layer's name first comes among the keys.
+fn first_place(keys: &Keys, layer: &Layer) -> usize {
+    keys.names().iter().position(|name| *name == layer.name()).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,100 @@
+//! Which values are needed, so that others are there: from what is asked of a graph's outputs back to its sources.
+
+use std::collections::BTreeSet;
+
+use crate::graph::block_set::BlockSet;
+use crate::graph::error::GraphError;
+use crate::graph::op::Op;
+use crate::graph::rule::{Read, reads, reads_everything};
+use crate::graph::value_spec::ValueSpec;
+
+/// A layer, or several as one, and where in a list the nodes are that it reads and waits for.
+pub struct Node<'a> {
+    /// For messages.
+    pub name: &'a str,
+    /// What it does.
+    pub op: &'a Op,
+    /// What it makes.
+    pub spec: &'a ValueSpec,
+    /// What it reads: a node, and what that makes.
+    pub inputs: Vec<(usize, &'a ValueSpec)>,
+    /// The nodes that it waits for.
+    pub after: Vec<usize>,
+}
+
+impl Node<'_> {
+    /// What value `block` reads, all of which is there.
+    ///
+    /// # Errors
+    /// [`GraphError::BlockRule`].
+    pub fn reads(&self, block: usize) -> Result<Vec<Read>, GraphError> {
+        let specs: Vec<&ValueSpec> = self.inputs.iter().map(|(_, spec)| *spec).collect();
+        let reads = reads(self.op, self.spec, &specs, block);
+        let count = |input: u16| match input {
+            Read::OWN => block,
+            input => specs.get(usize::from(input)).map_or(0, |spec| spec.count()),
+        };
+        match reads.iter().find(|read| read.block >= count(read.input)) {
+            None => Ok(reads),
+            Some(read) => Err(GraphError::BlockRule {
+                layer: self.name.to_owned(),
+                block,
+                input: read.input,
+                read: read.block,
+                inputs: specs.iter().map(ToString::to_string).collect(),
+            }),
+        }
+    }
+
+    /// `needed` and what it reads of the node itself: explicit tasks read each other, later ones earlier ones.
+    fn closed(&self, needed: &BlockSet) -> Result<BlockSet, GraphError> {
+        let (Op::Tasks(_), BlockSet::Some(blocks)) = (self.op, needed) else { return Ok(needed.clone()) };
+        let mut open = blocks.to_vec();
+        let mut all: BTreeSet<usize> = open.iter().copied().collect();
+        while let Some(block) = open.pop() {
+            for read in self.reads(block)?.iter().filter(|read| read.input == Read::OWN) {
+                if all.insert(read.block) {
+                    open.push(read.block);
+                }
+            }
+        }
+        Ok(BlockSet::of(all.into_iter().collect(), self.spec.count()))
+    }
+}
+
+/// Adds to `needed`, which says what is asked of each node, what that needs. `kept` is what there is of a node.
+/// Nodes come after those that they read. O(nodes) where whole nodes are needed, O(values) where parts are.
+///
+/// # Errors
+/// [`GraphError::BlockRule`].
+pub fn propagate(
+    nodes: &[Node<'_>],
+    kept: impl Fn(usize) -> BlockSet,
+    needed: &mut [BlockSet],
+) -> Result<(), GraphError> {
+    let mut asked: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for (at, node) in nodes.iter().enumerate().rev() {
+        let count = node.spec.count();
+        let from_users = std::mem::take(&mut asked[at]);
+        if needed[at] != BlockSet::All && !from_users.is_empty() {
+            needed[at] = needed[at].union(&BlockSet::of(from_users, count), count);
+        }
+        if needed[at].is_empty(count) {
+            continue;
+        }
+        node.after.iter().for_each(|&other| needed[other] = kept(other));
+        if needed[at] == BlockSet::All && reads_everything(node.op) {
+            node.inputs.iter().for_each(|&(input, _)| needed[input] = kept(input));
+            continue;
+        }
+        needed[at] = node.closed(&needed[at])?;
+        for block in needed[at].iter(count) {
+            for Read { input, block } in node.reads(block)? {
+                if input != Read::OWN {
+                    asked[node.inputs[usize::from(input)].0].push(block);
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,304 @@
+//! Explicit tasks: a table from keys to functions and their arguments, for graphs that no rule describes.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use crate::graph::custom::TaskError;
+use crate::graph::error::GraphError;
+use crate::graph::layer::Layer;
+use crate::graph::rule::Read;
+use crate::key::{Key, KeyPart};
+use crate::token::{Token, Tokenizer};
+use crate::value::{Object, Value};
+
+pub(crate) type Run = dyn Fn(&[Value]) -> Result<Object, TaskError> + Send + Sync;
+
+/// A function that tasks call.
+#[derive(Clone)]
+pub struct Function {
+    name: Arc<str>,
+    token: Option<Token>,
+    run: Arc<Run>,
+}
+
+impl Function {
+    /// A function under a name and a version: calls of equal arguments are one task, which other runs and
+    /// processes know too. Whoever changes what it computes changes the version.
+    pub fn registered(
+        name: &str,
+        version: u32,
+        run: impl Fn(&[Value]) -> Result<Object, TaskError> + Send + Sync + 'static,
+    ) -> Self {
+        let token = Tokenizer::new("function").text(name).int(version.into()).finish();
+        Function { name: name.into(), token: Some(token), run: Arc::new(run) }
+    }
+
+    /// A function that nobody can tell from another: every call is a task of its own.
+    pub fn unregistered(
+        name: &str,
+        run: impl Fn(&[Value]) -> Result<Object, TaskError> + Send + Sync + 'static,
+    ) -> Self {
+        Function { name: name.into(), token: None, run: Arc::new(run) }
+    }
+
+    /// As [`Function::unregistered`], shared already.
+    pub(crate) fn shared(name: Arc<str>, run: Arc<Run>) -> Self {
+        Function { name, token: None, run }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Name and version, when it is registered.
+    pub fn token(&self) -> Option<Token> {
+        self.token
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// An argument of a task. A literal that looks like a key is still a literal.
+#[derive(Clone, Debug)]
+pub enum Argument {
+    /// The value of another task, of this table or of one of the layer's inputs.
+    Key(Key),
+    /// A value, with its content token where it has one.
+    Literal(Value, Option<Token>),
+}
+
+impl Argument {
+    /// A literal without a token: the task that takes it is equal to no other.
+    pub fn literal<T: std::any::Any + Send + Sync>(value: T) -> Self {
+        Argument::Literal(Object::new(value).into(), None)
+    }
+}
+
+/// A task as it is given to [`TaskTable::new`].
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// What it calls.
+    pub function: Function,
+    /// What it calls it with.
+    pub arguments: Vec<Argument>,
+}
+
+/// Tasks in topological order, their arguments resolved.
+pub struct TaskTable {
+    tasks: Vec<Resolved>,
+    /// Where each key's task is; empty when there is one.
+    places: HashMap<Box<[KeyPart]>, u32>,
+    token: Token,
+}
+
+struct Resolved {
+    parts: Box<[KeyPart]>,
+    function: Function,
+    slots: SmallVec<[Slot; 2]>,
+}
+
+/// Where an argument's value comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum Slot {
+    Literal(Value),
+    Read(Read),
+}
+
+impl TaskTable {
+    /// The tasks of the layer `name`, which may read each other and the layer's inputs. O(tasks + arguments).
+    ///
+    /// # Errors
+    /// A key under another name, two tasks under one key, an argument that names no task, tasks that wait for
+    /// each other in a circle: all name the keys.
+    pub fn new(
+        name: &str,
+        tasks: impl IntoIterator<Item = (Key, Task)>,
+        inputs: &[Arc<Layer>],
+    ) -> Result<Self, GraphError> {
+        let tasks: Vec<(Key, Task)> = tasks.into_iter().collect();
+        let mut given: HashMap<&Key, usize> = HashMap::new();
+        for (at, (key, _)) in tasks.iter().enumerate() {
+            if key.name() != name {
+                return Err(GraphError::ForeignKey { key: key.clone(), layer: name.to_owned() });
+            }
+            if given.insert(key, at).is_some() {
+                return Err(GraphError::DuplicateKey { key: key.clone() });
+            }
+        }
+        let order = topological(&tasks, &given)?;
+        let mut rank = vec![0; tasks.len()];
+        order.iter().enumerate().for_each(|(at, &task)| rank[task] = at);
+        let resolve = |user: &Key, argument: &Argument| match argument {
+            Argument::Literal(value, _) => Ok(Slot::Literal(value.clone())),
+            Argument::Key(key) => match given.get(key) {
+                Some(&own) => Ok(Slot::Read(Read { input: Read::OWN, block: rank[own] })),
+                None => input_read(key, inputs)
+                    .map(Slot::Read)
+                    .ok_or_else(|| GraphError::MissingKey { key: key.clone(), user: user.to_string() }),
+            },
+        };
+        let resolved = |&at: &usize| {
+            let (key, task) = &tasks[at];
+            let slots = task.arguments.iter().map(|argument| resolve(key, argument));
+            Ok(Resolved {
+                parts: key.parts().into(),
+                function: task.function.clone(),
+                slots: slots.collect::<Result<_, GraphError>>()?,
+            })
+        };
+        let resolved = order.iter().map(resolved).collect::<Result<Vec<_>, GraphError>>()?;
+        let given = order.iter().map(|&at| &tasks[at].1);
+        let token = content(&resolved, given).unwrap_or_else(Token::unique);
+        let tasks = resolved;
+        let places = tasks.iter().enumerate().map(|(at, task)| (task.parts.clone(), at as u32)).collect();
+        Ok(TaskTable { tasks, places, token })
+    }
+
+    /// One call, whose key is the layer's name.
+    pub(crate) fn call(function: Function, slots: SmallVec<[Slot; 2]>, token: Token) -> Self {
+        let task = Resolved { parts: Box::default(), function, slots };
+        TaskTable { tasks: vec![task], places: HashMap::new(), token }
+    }
+
+    /// Number of tasks.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// What a task calls.
+    pub fn function(&self, task: usize) -> &Function {
+        &self.tasks[task].function
+    }
+
+    /// The parts of a task's key; none for the plain name.
+    pub fn parts(&self, task: usize) -> &[KeyPart] {
+        &self.tasks[task].parts
+    }
+
+    /// The task whose key has these parts. O(1).
+    pub fn place(&self, parts: &[KeyPart]) -> Option<usize> {
+        match &*self.tasks {
+            [only] => (*only.parts == *parts).then_some(0),
+            _ => self.places.get(parts).map(|&at| at as usize),
+        }
+    }
+
+    /// The content of functions and literals; unique when one of them has no token.
+    pub fn token(&self) -> Token {
+        self.token
+    }
+
+    /// The values that a task reads, each as often as it is an argument.
+    pub fn reads(&self, task: usize) -> Vec<Read> {
+        let read = |slot: &Slot| match slot {
+            Slot::Read(read) => Some(*read),
+            Slot::Literal(_) => None,
+        };
+        self.tasks[task].slots.iter().filter_map(read).collect()
+    }
+
+    /// Calls a task's function with `values`, what [`TaskTable::reads`] asked for.
+    ///
+    /// # Errors
+    /// The function's own.
+    pub fn run(&self, task: usize, values: &[Value]) -> Result<Object, TaskError> {
+        let Resolved { function, slots, .. } = &self.tasks[task];
+        if slots.iter().all(|slot| matches!(slot, Slot::Read(_))) {
+            return (function.run)(values);
+        }
+        let mut read = values.iter().cloned();
+        let arguments: Vec<Value> = slots
+            .iter()
+            .filter_map(|slot| match slot {
+                Slot::Literal(value) => Some(value.clone()),
+                Slot::Read(_) => read.next(),
+            })
+            .collect();
+        (function.run)(&arguments)
+    }
+}
+
+impl fmt::Debug for TaskTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.tasks {
+            [only] => write!(f, "{:?}", only.function),
+            tasks => write!(f, "{} tasks", tasks.len()),
+        }
+    }
+}
+
+fn input_read(key: &Key, inputs: &[Arc<Layer>]) -> Option<Read> {
+    let input = inputs.iter().position(|input| input.name() == key.name())?;
+    Some(Read { input: input as u16, block: inputs[input].block_of(key)? })
+}
+
+/// The tasks so that each comes after those that it reads, in the given order otherwise. Without recursion.
+fn topological(tasks: &[(Key, Task)], given: &HashMap<&Key, usize>) -> Result<Vec<usize>, GraphError> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        Open,
+        Done,
+    }
+    let mut state = vec![State::New; tasks.len()];
+    let mut order = Vec::with_capacity(tasks.len());
+    for root in 0..tasks.len() {
+        let mut stack = vec![(root, 0)];
+        while let Some((task, next)) = stack.pop() {
+            if state[task] == State::Done {
+                continue;
+            }
+            state[task] = State::Open;
+            let Some(argument) = tasks[task].1.arguments.get(next) else {
+                state[task] = State::Done;
+                order.push(task);
+                continue;
+            };
+            stack.push((task, next + 1));
+            let Argument::Key(key) = argument else { continue };
+            let Some(&read) = given.get(key) else { continue };
+            match state[read] {
+                State::New => stack.push((read, 0)),
+                State::Done => {}
+                State::Open => {
+                    let from = stack.iter().position(|&(open, _)| open == read).unwrap_or(0);
+                    let keys = stack[from..].iter().map(|&(open, _)| tasks[open].0.to_string()).collect();
+                    return Err(GraphError::Cycle { keys });
+                }
+            }
+        }
+    }
+    Ok(order)
+}
+
+/// The token of a whole table, or `None` when a function or a literal has none. What is read counts by its place,
+/// not by its name: the layer's own token has the content of its inputs.
+fn content<'a>(resolved: &[Resolved], given: impl Iterator<Item = &'a Task>) -> Option<Token> {
+    let mut fields = Tokenizer::new("tasks");
+    for (task, given) in resolved.iter().zip(given) {
+        fields = fields.token(task.function.token()?).int(task.parts.len() as i64);
+        fields = task.parts.iter().fold(fields, Tokenizer::nested);
+        fields = fields.int(task.slots.len() as i64);
+        for (slot, argument) in task.slots.iter().zip(&given.arguments) {
+            fields = match (slot, argument) {
+                (Slot::Read(read), _) => fields.int(read.input.into()).int(read.block as i64),
+                (Slot::Literal(_), Argument::Literal(_, token)) => fields.token((*token)?),
+                (Slot::Literal(_), Argument::Key(_)) => return None,
+            };
+        }
+    }
+    Some(fields.finish())
+}
