@@ -1,0 +1,3 @@
+//! The classes of failure that users of other systems reported, each held off by a test of its own name.
+
+mod annotations;
