@@ -1,7 +1,5 @@
 //! What happens to annotations elsewhere, and must not here: a01 to a14.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -23,6 +21,8 @@ use outcrop::settings::{Config, Settings};
 use outcrop::shape::Region;
 use outcrop::steps::{Plan, PlanLayer};
 use serde_json::json;
+
+use crate::allocated::allocated_bytes;
 
 fn machine(name: &str) -> Machine {
     let path = format!("{}/examples/machines/{name}.toml", env!("CARGO_MANIFEST_DIR"));
@@ -443,37 +443,12 @@ fn a12_a_sinks_annotations_do_not_move_its_inputs() {
     }
 }
 
-/// Bytes that this thread asked for since it started.
-struct Counting;
-
-thread_local! {
-    static ASKED: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call goes to the system's allocator as it came; counting touches no memory of it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // A thread that ends has no counter any more.
-        let _ = ASKED.try_with(|asked| asked.set(asked.get() + layout.size()));
-        // SAFETY: the caller keeps the contract of `alloc`, which is the system's too.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from `alloc` above, and so from the system, with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
 /// Making annotated layers of 10^8 blocks, looking annotations up, merging and overriding them allocates as much
 /// as it does on ten blocks, which is little.
 #[test]
 fn a13_annotations_of_a_layer_of_many_blocks_cost_nothing_for_a_block() {
     let asked = |blocks: usize| {
-        let before = ASKED.get();
+        let before = allocated_bytes();
         let wish = with("retries", 2).set("note", by_row()).unwrap().set("memory", "1 GiB").unwrap();
         let y = annotate(wish, || {
             let x = Array::zeros([blocks], DType::F32).rechunk(&[1]);
@@ -490,7 +465,7 @@ fn a13_annotations_of_a_layer_of_many_blocks_cost_nothing_for_a_block() {
         let settings = Settings { annotations: with("team", "geo"), overrides, ..settings() };
         let effective = Effective::new(&graph, &settings).unwrap();
         assert!(effective.all().iter().all(|annotations| annotations.priority() == Some(3.0)));
-        ASKED.get() - before
+        allocated_bytes() - before
     };
     asked(10);
     let (few, many) = (asked(10), asked(100_000_000));
