@@ -23,10 +23,8 @@ const WHOLE_LAYER: [&str; 4] = ["device", "gpu", "workers", "allow_other_workers
 /// use outcrop::annotate::{Annotations, KeyFunction, Value};
 /// use outcrop::key::Key;
 ///
-/// let by_row = KeyFunction::new("by-row", |key: &Key| {
-///     let row = key.index().and_then(|at| at.first().copied()).unwrap_or(0);
-///     Value::Int(-(row as i128))
-/// });
+/// let row = |key: &Key| key.index().and_then(|at| at.first().copied()).unwrap_or(0);
+/// let by_row = KeyFunction::new("by-row", move |key: &Key| Value::Int(-(row(key) as i128)));
 /// let wish = Annotations::new().set("priority", by_row)?;
 /// assert_eq!(wish.to_string(), "priority=by-row(key)");
 /// # Ok::<(), outcrop::annotate::AnnotationError>(())

@@ -1,4 +1,5 @@
-//! The classes of failure that users of other systems reported, each held off by a test of its own name.
+//! Where other systems fail in public, and what happens here instead: one test for each case.
 
 mod allocated;
 mod annotations;
+mod graphs;

@@ -106,7 +106,7 @@ fn check(seed: u64, program: &Program) -> Result<Tally, String> {
     for (at, node) in program.nodes.iter().enumerate() {
         naive::check(node, &wholes, &wholes[at]).map_err(|problem| format!("(a) node {at}: {problem}"))?;
     }
-    let chunked = chunked.map_err(|error| error.to_string())?.results;
+    let chunked = arrays(&chunked.map_err(|error| error.to_string())?);
     for (&at, got) in program.outputs.iter().zip(&chunked) {
         agrees(program, at, &wholes, &Whole::of(got))
             .map_err(|problem| format!("(b) node {at}: {problem}"))?;
@@ -115,7 +115,7 @@ fn check(seed: u64, program: &Program) -> Result<Tally, String> {
         let session = simulated(threads, seed.is_multiple_of(3), &faults);
         match run(&session, program, style(Some(seed + 7), ANY_DEVICE)) {
             Ok(done) => {
-                same(label, &chunked, &done.results)?;
+                same(label, &chunked, &arrays(&done))?;
                 tally.transfers += done.report.transfers.count;
                 let layers = &done.report.layers;
                 tally.retried +=
@@ -139,7 +139,7 @@ fn within_budget(program: &Program, style: Style, threads: usize, want: &[Block]
         Err(Error::Plan(PlanError::Unsatisfiable(_))) => return Ok(()),
         done => done.map_err(|error| format!("(d) budget {peak}: {error}"))?,
     };
-    same("(d)", want, &done.results)?;
+    same("(d)", want, &arrays(&done))?;
     let held = done.report.peak_bytes["host"];
     if held > peak.0 { Err(format!("(d) held {held} of {} bytes", peak.0)) } else { Ok(()) }
 }
@@ -155,6 +155,10 @@ fn run(session: &Session, program: &Program, style: Style) -> Result<Completed, 
         array.layer()?;
     }
     session.run(&session.prepare(&layers(program, style)?)?, &Control::new())
+}
+
+fn arrays(done: &Completed) -> Vec<Block> {
+    done.results.iter().map(|result| result.array().unwrap().clone()).collect()
 }
 
 fn same(label: &str, want: &[Block], got: &[Block]) -> Result<(), String> {

@@ -43,7 +43,19 @@ const TABLE: &[(&str, &[&str])] = &[
             "simulate",
         ],
     ),
-    ("exec", &["steps", "device::contract", "kernel", "machine", "graph::op"]),
+    // A call runs a function that isn't Outcrop's own: what it gets and gives is the graph's business.
+    (
+        "exec",
+        &[
+            "steps",
+            "device::contract",
+            "kernel",
+            "machine",
+            "graph::op",
+            "graph::custom",
+            "graph::value_spec",
+        ],
+    ),
     ("report", &["steps", "exec", "machine", "graph"]),
     (
         "error",
