@@ -24,21 +24,21 @@ use serde_json::json;
 
 use crate::allocated::allocated_bytes;
 
-fn machine(name: &str) -> Machine {
+pub(super) fn machine(name: &str) -> Machine {
     let path = format!("{}/examples/machines/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     Machine::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-fn config() -> Config {
+pub(super) fn config() -> Config {
     Config { threads: Some(2), ..Config::default() }
 }
 
 /// Amounts of every resource that the cases ask for.
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings { resources: [("tape".to_owned(), 4.0), ("ink".to_owned(), 4.0)].into(), ..config().resolve(2) }
 }
 
-fn with(key: &str, value: impl Into<Value>) -> Annotations {
+pub(super) fn with(key: &str, value: impl Into<Value>) -> Annotations {
     Annotations::new().set(key, value).unwrap()
 }
 
@@ -46,14 +46,14 @@ fn from_json(pairs: serde_json::Value) -> Annotations {
     Annotations::from_pairs(pairs.as_object().unwrap().clone()).unwrap()
 }
 
-fn by_row() -> KeyFunction {
+pub(super) fn by_row() -> KeyFunction {
     KeyFunction::new("by-row", |key: &Key| {
         Value::Int(key.index().and_then(|at| at.first().copied()).unwrap_or(0) as i128)
     })
 }
 
 /// Four blocks of ones.
-fn source() -> Array {
+pub(super) fn source() -> Array {
     Array::from_slice([64], &[1f32; 64]).rechunk(&[16])
 }
 
@@ -228,7 +228,7 @@ fn a05_functions_beside_plain_values_work_fused_or_not() {
 }
 
 /// One value of each key, and a second one.
-fn values_of_all_keys() -> Vec<(&'static str, Value, Value)> {
+pub(super) fn values_of_all_keys() -> Vec<(&'static str, Value, Value)> {
     vec![
         ("priority", 1.into(), (-2.5).into()),
         ("retries", 3.into(), 0.into()),

@@ -3,3 +3,4 @@
 mod allocated;
 mod annotations;
 mod graphs;
+mod rewrites;
