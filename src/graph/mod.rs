@@ -20,4 +20,5 @@ pub mod op;
 pub mod piece;
 pub mod rule;
 pub mod tasks;
+pub mod validate;
 pub mod value_spec;
