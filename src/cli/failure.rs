@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, ErrorClass};
 use crate::pipeline::Rejected;
 use crate::pipeline::diagnostic::render;
+use crate::pipeline::staged::OutputError;
 use crate::plan::PlanError;
 
 /// Why a command failed.
@@ -27,6 +28,9 @@ pub(super) enum Failure {
         /// Why.
         source: std::io::Error,
     },
+    /// A picture can't be written.
+    #[error(transparent)]
+    Draw(#[from] OutputError),
     /// The folder for the outputs can't be made.
     #[error("cannot make the folder {}: {source}", path.display())]
     Folder {
@@ -40,7 +44,7 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
-            Failure::Rejected(_) | Failure::Read { .. } | Failure::Folder { .. } => 2,
+            Failure::Rejected(_) | Failure::Read { .. } | Failure::Draw(_) | Failure::Folder { .. } => 2,
             // A closure that panics is the user's, but it was found by running it.
             Failure::Session(Error::Exec(_)) if self.class() != ErrorClass::Unsatisfiable => 1,
             Failure::Session(error) => match error.class() {

@@ -71,3 +71,37 @@ fn a_plan_writes_nothing() {
     assert!(ran.stdout.contains("--cpu-only waives device=gpu"), "{}", ran.stdout);
     assert_eq!(scratch.names(), ["p.toml"]);
 }
+
+#[test]
+fn hillshade_as_a_picture() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (file, machine) = (root.join("examples/hillshade.toml"), root.join("examples/machines/one-gpu.toml"));
+    let scratch = Scratch::new();
+    for name in ["graph.svg", "graph.dot"] {
+        let (file, machine) = (file.to_string_lossy(), machine.to_string_lossy());
+        let ran = scratch.outcrop(&["plan", &file, "--machine", &machine, "--draw", name]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(ran.stdout.ends_with(&format!("drew {name}\n")), "{}", ran.stdout);
+        let text = std::fs::read_to_string(scratch.path().join(name)).unwrap();
+        let text = text.replace(&*root.to_string_lossy(), "ROOT");
+        insta::assert_snapshot!(format!("hillshade_{}", name.replace('.', "_")), text);
+    }
+    assert_eq!(scratch.names(), ["graph.dot", "graph.svg"]);
+}
+
+#[test]
+fn a_picture_of_another_kind_or_place_is_refused() {
+    let scratch = Scratch::new().with("p.toml", IMPOSSIBLE.replace("900 TiB", "1 KiB"));
+    for (name, said) in [
+        ("graph.png", "the name must end in .svg or, for Graphviz, in .dot"),
+        ("graph", "the name must end in .svg or, for Graphviz, in .dot"),
+        ("nowhere/graph.svg", "cannot write nowhere/graph.svg: there is no folder nowhere"),
+    ] {
+        let ran = scratch.outcrop(&["plan", "p.toml", "--cpu-only", "--draw", name]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{name}");
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+    let ran = scratch.outcrop(&["plan", "p.toml", "--cpu-only", "--json", "--draw", "p.SVG"]);
+    assert!(serde_json::from_str::<serde_json::Value>(&ran.stdout).is_ok(), "{}", ran.stdout);
+    assert_eq!(scratch.names(), ["p.SVG", "p.toml"]);
+}
