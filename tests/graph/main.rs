@@ -2,4 +2,5 @@
 
 mod display;
 mod draw;
+mod mapping;
 mod sample;
