@@ -19,7 +19,7 @@ pub(super) enum Failure {
     Rejected(#[from] Rejected),
     /// Planning or running failed.
     #[error(transparent)]
-    Session(#[from] Error),
+    Session(Box<Error>),
     /// A file of the command line can't be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
@@ -41,15 +41,20 @@ pub(super) enum Failure {
     },
 }
 
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Session(Box::new(error))
+    }
+}
+
 impl Failure {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             Failure::Rejected(_) | Failure::Read { .. } | Failure::Draw(_) | Failure::Folder { .. } => 2,
-            // A closure that panics is the user's, but it was found by running it.
-            Failure::Session(Error::Exec(_)) if self.class() != ErrorClass::Unsatisfiable => 1,
-            Failure::Session(error) => match error.class() {
-                ErrorClass::User => 2,
-                ErrorClass::Unsatisfiable => 3,
+            Failure::Session(error) => match (error.class(), &**error) {
+                (ErrorClass::Unsatisfiable, _) => 3,
+                // A closure that panics is the user's, but it was found by running it.
+                (ErrorClass::User, error) if !matches!(error, Error::Exec(_)) => 2,
                 _ => 1,
             },
         }
@@ -92,7 +97,9 @@ impl Failure {
             }
             other => error["message"] = other.to_string().into(),
         }
-        if let Failure::Session(Error::Plan(PlanError::Unsatisfiable(all))) = self {
+        if let Failure::Session(failed) = self
+            && let Error::Plan(PlanError::Unsatisfiable(all)) = &**failed
+        {
             error["unsatisfied"] = json!(all);
         }
         json!({ "error": error })
