@@ -9,6 +9,7 @@ pub mod chunking;
 pub mod cull;
 pub mod custom;
 pub mod display;
+mod draw;
 pub mod error;
 pub mod expr;
 pub mod expr_ops;
