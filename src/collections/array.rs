@@ -52,6 +52,15 @@ impl Array {
         Array::keep(Err(GraphError::WrongLayer { name, expected: "blocks of an array".to_owned(), found }))
     }
 
+    /// The array of a layer that could be built; else an array that carries what was wrong, with the line of the call.
+    #[track_caller]
+    pub fn deferred(built: Result<Arc<Layer>, GraphError>) -> Self {
+        match built {
+            Ok(layer) => Array::from_layer(layer),
+            Err(error) => Array::keep(Err(error)),
+        }
+    }
+
     /// The layer that makes this array, or what was wrong with the call that should have made it.
     pub fn layer(&self) -> Result<&Arc<Layer>, GraphError> {
         self.0.as_ref().map_err(|error| GraphError::clone(error))
