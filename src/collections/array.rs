@@ -16,6 +16,7 @@
 mod build;
 mod collection;
 mod create;
+mod delayed;
 mod elementwise;
 mod operators;
 mod reduce;

@@ -18,9 +18,9 @@ use crate::value::Object;
 type Buckets<K, A> = Vec<Vec<(K, A)>>;
 
 impl<T: Any + Send + Sync> Bag<T> {
-    /// All items of each key, in `partitions` partitions. A key's partition follows from its content token and from
-    /// `partitions` alone, so that it is the same in every process, and for every bag: equal keys must have equal
-    /// tokens, as those of all standard types have. Within a partition the keys ascend, and the items of a key have the
+    /// All items of each key, in `partitions` partitions. A key's partition is its content token, read as a little-endian
+    /// integer, modulo `partitions`: the same in every process, and for every bag. Equal keys must have equal tokens, as
+    /// those of all standard types have. Within a partition the keys ascend, and the items of a key have the
     /// bag's order. 0 partitions is an error. O(1) to build; each new partition reads every old one.
     #[track_caller]
     pub fn group_by<K, F>(&self, name: impl FunctionName, key: F, partitions: usize) -> Bag<(K, Vec<T>)>
@@ -108,7 +108,7 @@ impl Shuffle {
         let all = each.saturating_mul(layer.spec().count());
         let sort = Step {
             name: name.clone(),
-            // The buckets are as many as the partitions, and so are others than those of other numbers.
+            // Another number of partitions has other buckets, though the values are as many.
             token: Tokenizer::new("sort").token(token).int(partitions as i64).finish(),
             rule: Rule::Each,
             makes: Makes::Partitions(Some(each)),
