@@ -63,8 +63,8 @@ pub use function_name::FunctionName;
 pub struct Bag<T>(Result<Arc<Layer>, Box<GraphError>>, PhantomData<fn() -> T>);
 
 impl<T: Any + Send + Sync> Bag<T> {
-    /// The bag whose partitions a layer makes: objects of type `Vec<T>`, under keys numbered from 0. O(1), O(tasks) for
-    /// explicit ones.
+    /// The bag whose partitions a layer makes: objects of type `Vec<T>`, under keys numbered from 0, in order. O(1),
+    /// O(tasks) for explicit ones.
     ///
     /// # Errors
     /// [`GraphError::WrongLayer`] when the layer makes anything else; objects of other types are found when they are
@@ -74,7 +74,7 @@ impl<T: Any + Send + Sync> Bag<T> {
             return Ok(Bag(Ok(layer), PhantomData));
         }
         let (name, found) = (layer.name().to_owned(), layer.spec().to_string());
-        Err(GraphError::WrongLayer { name, expected: "objects numbered from 0".to_owned(), found })
+        Err(GraphError::WrongLayer { name, expected: "objects numbered from 0, in order".to_owned(), found })
     }
 
     /// The layer that makes the partitions.

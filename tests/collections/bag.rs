@@ -13,11 +13,15 @@ use outcrop::collections::{Array, Bag, Collection, Delayed};
 use outcrop::device::sim::{FaultPlan, SimDevice};
 use outcrop::dtype::DType;
 use outcrop::graph::error::GraphError;
+use outcrop::graph::layer_graph::{LayerGraph, NewLayer};
 use outcrop::graph::op::Op;
+use outcrop::graph::tasks::{Function, Task};
+use outcrop::key::{Key, KeyPart};
 use outcrop::machine::{Backend, DeviceId, Machine, MemoryId};
 use outcrop::session::Session;
 use outcrop::settings::Config;
 use outcrop::units::Bytes;
+use outcrop::value::Object;
 use proptest::prelude::*;
 
 fn session(threads: usize) -> Session {
@@ -138,7 +142,14 @@ fn items_are_cut_as_by_array_split() {
     assert_eq!(lengths(&Bag::opaque_partitions(vec![vec![], vec![1.5]])), [0, 1]);
     assert_eq!(lengths(&Bag::range(-3..4, 3)), [3, 2, 2]);
     assert_eq!(session(2).compute(&Bag::range(-3..4, 3)).unwrap(), (-3..4).collect::<Vec<_>>());
-    assert_eq!(session(1).compute(&Bag::range(4..-3, 3)).unwrap(), [0i64; 0]);
+    let backwards = std::ops::Range { start: 4, end: -3 };
+    assert_eq!(session(1).compute(&Bag::range(backwards, 3)).unwrap(), [0i64; 0]);
+    let widest =
+        Bag::range(i64::MIN..i64::MAX, usize::MAX >> 20).map_partitions("first", |own| own[..1].to_vec());
+    assert_eq!(
+        *session(1).compute(&widest.partition((usize::MAX >> 20) - 1)).unwrap(),
+        [i64::MAX - (1 << 20)]
+    );
     assert_eq!(session(2).compute(&Bag::from_fn("squares", 3, |at| vec![at; at])).unwrap(), [1, 2, 2]);
 }
 
@@ -219,6 +230,7 @@ fn wrong_calls_are_carried_with_the_callers_line() {
     named(Bag::<i64>::concat(&[]).layer().unwrap_err(), &["concat", "at least one"]);
     named(bag.partition(3).layer().map(drop).unwrap_err(), &["partition 3 of 3"]);
     named(bag.to_array(&[4, 6]).layer().map(drop).unwrap_err(), &["2 lengths for 3 partitions"]);
+    named(bag.to_array(&[usize::MAX, 1, 1]).layer().map(drop).unwrap_err(), &["to_array", "more elements"]);
     let below = bag.reduce("last", |_, b| b, SplitEvery::Values(1));
     named(below.layer().map(drop).unwrap_err(), &["split_every", "at least 2"]);
     // What is made of a wrong bag tells the first error.
@@ -394,4 +406,41 @@ fn a_delayed_block_is_an_array() {
     let wrong = Array::from_delayed(&block, [3, 2], DType::I32);
     let error = session(1).compute(&wrong).unwrap_err().to_string();
     assert!(error.contains("i32 block (2, 3)") && error.contains("i32 (3, 2)"), "{error}");
+}
+
+#[test]
+fn floats_fold_to_equal_bits_on_any_number_of_threads() {
+    let bag = Bag::range(1..2000, 37).map("inverse", |x| 1.0 / *x as f64);
+    let parts: Vec<f64> = lengths(&bag)
+        .iter()
+        .scan(0, |end, length| {
+            *end += length;
+            Some((*end - length + 1..*end + 1).map(|x| 1.0 / x as f64).sum())
+        })
+        .collect();
+    let level = |sums: Vec<f64>| {
+        sums.chunks(3).map(|own| own.iter().copied().reduce(|a, b| a + b).unwrap()).collect()
+    };
+    let expected: Vec<f64> = (0..4).fold(parts, |sums, _| level(sums));
+    for threads in 1..5 {
+        let sum = bag.fold("sum", 0.0, |a, x| a + x, |a, b| a + b, SplitEvery::Values(3));
+        assert_eq!(vec![*session(threads).compute(&sum).unwrap()], expected);
+    }
+}
+
+#[test]
+fn layers_of_others_are_bags_when_their_objects_are_numbered() {
+    let made = Function::unregistered("made", |_| Ok(Object::new(vec![7i64])));
+    let layer = |parts: [KeyPart; 2]| {
+        let task =
+            |part| (Key::new("tasks", [part]).unwrap(), Task { function: made.clone(), arguments: vec![] });
+        let tasks = parts.map(task).into();
+        let graph = LayerGraph::from_collections("tasks", NewLayer::Tasks { tasks, bytes: 8 }, &()).unwrap();
+        graph.output_layers()[0].clone()
+    };
+    let bag = Bag::<i64>::from_layer(layer([0.into(), 1.into()])).unwrap();
+    assert_eq!(*session(1).compute(&bag.sum()).unwrap(), 14);
+    let error = Bag::<i64>::from_layer(layer([0.into(), 2.into()])).unwrap_err().to_string();
+    assert!(error.contains("numbered from 0"), "{error}");
+    assert!(Bag::<f64>::from_layer(Array::zeros([3], DType::F64).layer().unwrap().clone()).is_err());
 }

@@ -83,24 +83,31 @@ impl<T: Element> Bag<T> {
     /// has; another number of lengths than of partitions is an error, a wrong length its task's.
     #[track_caller]
     pub fn to_array(&self, lengths: &[usize]) -> Array {
-        let step = Step {
-            name: "to_array".into(),
-            token: Tokenizer::new("to_array").finish(),
-            rule: Rule::Each,
-            makes: Makes::Blocks(AxisChunks::from_lengths(lengths), T::DTYPE),
-            run: Box::new(|call| {
-                let (block, length) = (call.block, call.spec.chunks.axes()[0].length(call.block));
-                let output = call.output.take();
-                let items = partition::<T>(call, 0)?;
-                match output.is_some_and(|mut output| output.write(items)) {
-                    true => Ok(Made::Written),
-                    false => Err(TaskError::new(format!(
-                        "partition {block} has {} items, and to_array was told that it has {length}",
-                        items.len()
-                    ))),
-                }
-            }),
-        };
-        Array::deferred(self.layer().and_then(|layer| step.layer(vec![layer.clone()])))
+        Array::deferred(self.layer().and_then(|layer| to_array::<T>(lengths)?.layer(vec![layer.clone()])))
     }
+}
+
+fn to_array<T: Element>(lengths: &[usize]) -> Result<Step, GraphError> {
+    let elements = lengths.iter().fold(0, |all: usize, length| all.saturating_add(*length));
+    if elements.saturating_mul(size_of::<T>()) > isize::MAX as usize {
+        return Err(GraphError::TooLarge { op: "to_array", shape: [elements].into() });
+    }
+    Ok(Step {
+        name: "to_array".into(),
+        token: Tokenizer::new("to_array").finish(),
+        rule: Rule::Each,
+        makes: Makes::Blocks(AxisChunks::from_lengths(lengths), T::DTYPE),
+        run: Box::new(|call| {
+            let (block, length) = (call.block, call.spec.chunks.axes()[0].length(call.block));
+            let output = call.output.take();
+            let items = partition::<T>(call, 0)?;
+            match output.is_some_and(|mut output| output.write(items)) {
+                true => Ok(Made::Written),
+                false => Err(TaskError::new(format!(
+                    "partition {block} has {} items, and to_array was told that it has {length}",
+                    items.len()
+                ))),
+            }
+        }),
+    })
 }

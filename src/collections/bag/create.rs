@@ -65,14 +65,14 @@ impl Bag<i64> {
     /// The integers of a range, cut as in [`Bag::from_vec`]. 0 partitions is an error. O(1).
     #[track_caller]
     pub fn range(range: Range<i64>, partitions: usize) -> Self {
-        let length = range.end.saturating_sub(range.start).max(0) as usize;
+        let length = (i128::from(range.end) - i128::from(range.start)).max(0) as usize;
         let count = partitions.min(length.max(1));
         let token = Tokenizer::new("range").int(range.start).int(range.end).finish();
         let bytes = length.div_ceil(count.max(1)).saturating_mul(size_of::<i64>());
         Bag::keep(source("range", "range", token, count, bytes, move |at| {
             let own = piece(at, count, length);
             let first = range.start;
-            Ok(Object::new(own.map(|item| first + item as i64).collect::<Vec<i64>>()))
+            Ok(Object::new(own.map(|item| first.wrapping_add(item as i64)).collect::<Vec<i64>>()))
         }))
     }
 }

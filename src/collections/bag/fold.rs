@@ -4,7 +4,7 @@ use std::any::Any;
 use std::iter::Sum;
 use std::sync::Arc;
 
-use crate::collections::bag::step::{Makes, Rule, Step};
+use crate::collections::bag::step::{Makes, Rule, Step, bytes_each};
 use crate::collections::bag::{Bag, FunctionName, partition};
 use crate::collections::delayed::Delayed;
 use crate::collections::manipulate::SplitEvery;
@@ -95,16 +95,19 @@ impl<T: Any + Send + Sync> Bag<T> {
     where
         T: Clone,
     {
-        let tree = Tree {
-            token: Tokenizer::new("take").int(items as i64).finish(),
-            ..Tree::own("take", items.saturating_mul(size_of::<T>()))
-        };
         let leaf = move |own: &[T]| own[..items.min(own.len())].to_vec();
         let join = move |mut left: Vec<T>, right: &Vec<T>| {
             left.extend_from_slice(&right[..(items - left.len()).min(right.len())]);
             left
         };
-        Delayed::deferred(SplitEvery::Auto.values().and_then(|every| tree.layer(self, every, leaf, join)))
+        Delayed::deferred(self.layer().and_then(|layer| {
+            let all = bytes_each(layer.spec()).saturating_mul(layer.spec().count());
+            let tree = Tree {
+                token: Tokenizer::new("take").int(items as i64).finish(),
+                ..Tree::own("take", items.saturating_mul(size_of::<T>()).min(all))
+            };
+            tree.layer(self, SplitEvery::Auto.values()?, leaf, join)
+        }))
     }
 }
 
