@@ -175,9 +175,9 @@ fn functions_give_each_task_its_terms() {
     let terms = terms_of(&plan, "y", StepKind::Map);
     for (block, terms) in terms {
         assert_eq!(u64::from(terms.retries), block);
-        assert_eq!(terms.timeout, Some(std::time::Duration::from_secs(u64::from(block) + 1)));
+        assert_eq!(terms.timeout, Some(std::time::Duration::from_secs(block + 1)));
         assert_eq!(terms.reserve, if block % 2 == 1 { (1 << 20) - 128 } else { 0 });
-        let tape: Vec<(u16, u64)> = if block == 0 { vec![] } else { vec![(0, u64::from(block) * 500_000)] };
+        let tape: Vec<(u16, u64)> = if block == 0 { vec![] } else { vec![(0, block * 500_000)] };
         assert_eq!(terms.resources.as_slice(), tape);
     }
     assert_eq!(plan.terms.len(), 5, "four of 'y', one of the source");
