@@ -1,0 +1,3 @@
+//! Collections beside arrays, against plain vectors, iterators and maps.
+
+mod bag;
