@@ -226,13 +226,10 @@ fn barrier(members: &[Member], split_every: SplitEvery) -> Result<Arc<Layer>, Gr
     ends.pop().ok_or(GraphError::BindToNothing)
 }
 
-/// Which values of a layer are among a collection's keys.
+/// Which values of a layer are among a collection's keys. O(lists) for whole layers, O(keys) else.
 fn asked_for(keys: &Keys, layer: &Layer) -> Result<BlockSet, GraphError> {
     let count = layer.spec().count();
-    if let Keys::Grid { name, grid } = keys
-        && **name == *layer.name()
-        && grid.elements() == count
-    {
+    if has_whole(keys, layer) {
         return Ok(BlockSet::All);
     }
     let mut blocks = Vec::new();
@@ -240,6 +237,15 @@ fn asked_for(keys: &Keys, layer: &Layer) -> Result<BlockSet, GraphError> {
         blocks.extend(layer.block_of(&key?));
     }
     Ok(BlockSet::of(blocks, count))
+}
+
+/// Whether a layer's grid is among the keys as a whole. O(lists).
+fn has_whole(keys: &Keys, layer: &Layer) -> bool {
+    match keys {
+        Keys::One(_) => false,
+        Keys::Grid { name, grid } => **name == *layer.name() && grid.elements() == layer.spec().count(),
+        Keys::List(lists) => lists.iter().any(|keys| has_whole(keys, layer)),
+    }
 }
 
 /// The end of a tree that waits for some values of `layers`, all in a row.

@@ -1,0 +1,4 @@
+//! Collections, held to their contract.
+
+mod contract;
+mod dataset;
