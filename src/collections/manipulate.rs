@@ -226,26 +226,25 @@ fn barrier(members: &[Member], split_every: SplitEvery) -> Result<Arc<Layer>, Gr
     ends.pop().ok_or(GraphError::BindToNothing)
 }
 
-/// Which values of a layer are among a collection's keys. O(lists) for whole layers, O(keys) else.
+/// Which values of a layer are among a collection's keys. O(lists) for a whole layer, else O(keys that have its name).
 fn asked_for(keys: &Keys, layer: &Layer) -> Result<BlockSet, GraphError> {
     let count = layer.spec().count();
-    if has_whole(keys, layer) {
-        return Ok(BlockSet::All);
-    }
     let mut blocks = Vec::new();
-    for key in keys.iter() {
-        blocks.extend(layer.block_of(&key?));
+    let mut open = vec![keys];
+    while let Some(keys) = open.pop() {
+        match keys {
+            Keys::List(lists) => open.extend(lists),
+            Keys::One(key) => blocks.extend(layer.block_of(key)),
+            Keys::Grid { name, .. } if **name != *layer.name() => {}
+            Keys::Grid { grid, .. } if grid.elements() == count => return Ok(BlockSet::All),
+            Keys::Grid { .. } => {
+                for key in keys.iter() {
+                    blocks.extend(layer.block_of(&key?));
+                }
+            }
+        }
     }
     Ok(BlockSet::of(blocks, count))
-}
-
-/// Whether a layer's grid is among the keys as a whole. O(lists).
-fn has_whole(keys: &Keys, layer: &Layer) -> bool {
-    match keys {
-        Keys::One(_) => false,
-        Keys::Grid { name, grid } => **name == *layer.name() && grid.elements() == layer.spec().count(),
-        Keys::List(lists) => lists.iter().any(|keys| has_whole(keys, layer)),
-    }
 }
 
 /// The end of a tree that waits for some values of `layers`, all in a row.

@@ -91,7 +91,7 @@ where
     }
 
     /// Whether a value is the collection's own.
-    pub(super) fn expect(&self, clause: u8, what: &str, value: &C::Value, findings: &mut Findings) {
+    pub(super) fn compare(&self, clause: u8, what: &str, value: &C::Value, findings: &mut Findings) {
         let equal =
             findings.caught(clause, "the comparison of two values", || (self.equal)(&self.value, value));
         findings.require(clause, equal != Some(false), || format!("{what} gives another value"));
@@ -264,7 +264,7 @@ where
     if let Some(value) =
         findings.attempt(6, "finalize() at the second call", || collection.finalize(computed))
     {
-        subject.expect(6, "finalize() at the second call", &value, findings);
+        subject.compare(6, "finalize() at the second call", &value, findings);
     }
     let name = |layer: &Layer| renamed(layer.name());
     let Ok(other) = copied(&said.graph, name, |layer| Ok(layer.annotations().clone())) else { return };
@@ -279,7 +279,7 @@ where
     let values = findings.attempt(6, "computing a rebuilt collection", || runner.run_graph(&culled));
     let value = values.and_then(|values| findings.attempt(6, what, || rebuilt.finalize(&values)));
     if let Some(value) = value {
-        subject.expect(6, what, &value, findings);
+        subject.compare(6, what, &value, findings);
     }
 }
 
@@ -336,7 +336,7 @@ where
         nested::compute(subject.collection, subject.runner)
     });
     if let Some(value) = &value {
-        subject.expect(8, "computing it with its optimiser", value, findings);
+        subject.compare(8, "computing it with its optimiser", value, findings);
     }
     value.is_some()
 }

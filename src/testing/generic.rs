@@ -79,7 +79,7 @@ where
 {
     let computing = format!("computing what {what} gives");
     if let Some(value) = findings.attempt(6, &computing, || nested::compute(made, subject.runner)) {
-        subject.expect(6, what, &value, findings);
+        subject.compare(6, what, &value, findings);
     }
 }
 
