@@ -3,18 +3,69 @@
 //! An operation captures [`current`] once, when it makes its layer; nothing else reads the scope. Values are
 //! checked where they are given ([`Annotations::set`]), and an error names the key and the value.
 //!
-//! | key | value | in nested scopes | may two layers fuse? |
-//! |---|---|---|---|
-//! | `priority` | finite number, higher first, default 0 | inner | yes: the larger, absent counts as 0 |
-//! | `retries` | whole number ≥ 0, default 0 | inner | when equal, or one absent |
-//! | `device` | `cpu`, `gpu`, `prefer-gpu`, `any` | inner; an inner `cpu` clears an outer `gpu` share | the planner's word |
-//! | `gpu` | share 0 < g ≤ 1 of one device, or ≥ 2 whole devices; implies `device=gpu` | inner | when equal |
-//! | `memory` | bytes, or `"2 GiB"` | inner | yes: the larger |
-//! | `resources` | name → finite number ≥ 0; `GPU` means `gpu` | per name, inner | when equal |
-//! | `workers` | names or globs, at least one | inner | the planner's word |
-//! | `allow_other_workers` | `true` or `false`, default `false` | inner | when equal |
-//! | `timeout` | more than nothing: `"30 s"` | inner | when both absent |
-//! | any other | any JSON value | inner | never in the way |
+//! # The rules
+//!
+//! | key | value, checked where it is given | in nested scopes | may two layers fuse? | by key? | enforced by |
+//! |---|---|---|---|---|---|
+//! | `priority` | finite number, higher first, default 0 | inner | yes: the larger, absent counts as 0 | yes | the plan's order |
+//! | `retries` | whole number 0 ≤ r < 2^32, default 0: one attempt | inner | when equal, or one absent | yes | the reactor |
+//! | `device` | `cpu`, `gpu`, `prefer-gpu`, `any` | inner; an inner `cpu` clears an outer `gpu` share | in one class, or on one device | no | the planner |
+//! | `gpu` | share 0 < g ≤ 1 of one device, or ≥ 2 whole devices; implies `device=gpu` | inner; takes the place of an outer `cpu` | when equal | no | the planner; a device runs one kernel at a time |
+//! | `memory` | bytes ≥ 0, or `"2 GiB"`: what one task holds, operands and value included; alone it means `device=any` | inner | yes: the larger | yes | the planner; the ledger |
+//! | `resources` | name → finite number ≥ 0, counted in millionths; `GPU` means `gpu` | per name, inner; 0 takes an outer one away | when equal, 0 as absent | yes | the planner; the ledger |
+//! | `workers` | names or globs, at least one | inner | when the same devices are left | no | the planner |
+//! | `allow_other_workers` | `true` or `false`, default `false`: `workers` is a preference | inner | when equal, absent as `false` | no | the planner |
+//! | `timeout` | more than nothing: `"30 s"` | inner | when both absent | yes | the driver, when the attempt ends |
+//! | any other | any JSON value | inner | never in the way; each source layer keeps its own | yes | handed to report and observer |
+//!
+//! **By key**: the value may be a [`KeyFunction`], which gives each block its own. A function stands where a plain
+//! value would: an inner value replaces an outer one, whichever form they have, save that plain `resources` go
+//! over those that an outer function gives. Two layers fuse only when the key's value is the same function on
+//! both (clones of one), they have the same blocks, and what the function gives for each of these may be joined
+//! by the row above; beside a plain value or none it doesn't fuse. Custom functions are never in the way. Functions
+//! are called in planning, once for each block that is needed; a result is checked as a plain value is. A
+//! reduction's tasks go by the block that they end in. What places a layer can't be a function: a layer is
+//! placed whole.
+//!
+//! **Copies** between memories are tried again as often as the tasks whose values they move, within the same
+//! timeout and with the same priority; they take no resources and no memory beyond the value.
+//!
+//! # Precedence
+//!
+//! From the weakest to the strongest; each is [inside](Annotations::inner) the one above it.
+//!
+//! | where | how | renames layers? |
+//! |---|---|---|
+//! | session default | `Session::with_annotations`, `[settings] annotations` | no |
+//! | scope, outer | [`annotate`], [`Annotated::annotated`] | yes |
+//! | scope, inner; the innermost around one call is the layer's own | the same, `annotate` of a `[[layer]]` | yes |
+//! | override, by session or for one call | [`Overrides`]: `Config::overrides`, `Session::prepare_with`, `--annotate` | no |
+//!
+//! A [`fresh`](Annotations::fresh) scope takes nothing from above it, and overrides still go over it.
+//!
+//! ```
+//! use outcrop::annotate::{Annotations, Overrides, annotate};
+//! use outcrop::collections::Array;
+//! use outcrop::session::Session;
+//!
+//! let retries = |count: u32| Annotations::new().with_retries(count);
+//! let x = Array::arange(0.0, 1.0, 100);
+//! let outer = annotate(retries(1)?, || (&x + 1.0).named("outer"));
+//! let inner = annotate(retries(1)?, || annotate(retries(2).unwrap(), || (&outer * 2.0).named("inner")));
+//! let plain = (&inner - 1.0).named("plain");
+//!
+//! let session = Session::new(Default::default()).with_annotations(retries(0)?);
+//! let overrides = Overrides::new().with("in*", retries(9)?)?;
+//! let governs = |overrides: &Overrides| -> Result<Vec<Option<u32>>, Box<dyn std::error::Error>> {
+//!     let plan = session.prepare_with(&[plain.layer()?.clone()], overrides)?.plan;
+//!     let sources = plan.layers.iter().flat_map(|layer| &layer.sources);
+//!     let named = sources.filter(|source| ["outer", "inner", "plain"].contains(&source.label.as_deref().unwrap_or("")));
+//!     Ok(named.map(|source| source.annotations.retries()).collect())
+//! };
+//! assert_eq!(governs(&Overrides::new())?, [Some(1), Some(2), Some(0)]);
+//! assert_eq!(governs(&overrides)?, [Some(1), Some(9), Some(0)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! **Misspelt keys.** Any other key is a legal custom annotation, so `prority = 10` would be kept and never
 //! obeyed. A key a slip of the hand away from a known one (case and `-` for `_`, one letter for `gpu`, two

@@ -10,6 +10,7 @@ use crate::exec::RunRecord;
 use crate::graph::chunking::{AUTO_BLOCK_ELEMENTS, Chunking};
 use crate::graph::expr::NodeOp;
 use crate::graph::op::Op;
+use crate::graph::value_spec::ValueKind;
 use crate::machine::{Backend, Machine, MemoryId};
 use crate::steps::{Plan, PlanLayer, TransferEdge};
 use crate::units::{Bytes, format_seconds};
@@ -156,7 +157,7 @@ impl Report {
 fn layer_report(layer: &PlanLayer, machine: &Machine) -> LayerReport {
     let device = machine.device(layer.device);
     let shape = layer.chunks.shape();
-    let is_store = matches!(layer.op, Op::Store(_));
+    let holds_nothing = matches!(layer.op, Op::Store(_) | Op::Wait(_));
     LayerReport {
         name: layer.name.clone(),
         op: operation(layer),
@@ -167,11 +168,21 @@ fn layer_report(layer: &PlanLayer, machine: &Machine) -> LayerReport {
         fallback: layer.fallback.clone(),
         tasks: layer.tasks,
         attempts: 0,
-        bytes: if is_store { 0 } else { (shape.elements() * layer.dtype.size()) as u64 },
-        dtype: layer.dtype.to_string(),
-        shape: shape.to_vec(),
-        chunks: layer.chunks.to_string(),
-        automatic_chunks: layer.inputs.is_empty() && layer.chunks == Chunking::automatic(&shape, &[]),
+        bytes: if holds_nothing { 0 } else { (shape.elements() * layer.dtype.size()) as u64 },
+        dtype: if layer.is_array() { layer.dtype.to_string() } else { "object".to_owned() },
+        shape: match layer.kind {
+            ValueKind::Blocks => shape.to_vec(),
+            ValueKind::Object => Vec::new(),
+            ValueKind::Objects => vec![layer.chunks.blocks()],
+        },
+        chunks: match layer.kind {
+            ValueKind::Blocks => layer.chunks.to_string(),
+            ValueKind::Object => "one".to_owned(),
+            ValueKind::Objects => format!("{} of them", layer.chunks.blocks()),
+        },
+        automatic_chunks: layer.is_array()
+            && layer.inputs.is_empty()
+            && layer.chunks == Chunking::automatic(&shape, &[]),
         predicted_s: layer.predicted_s,
         busy_s: None,
         annotations: layer.annotations.to_json(),

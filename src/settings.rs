@@ -112,4 +112,17 @@ mod tests {
         assert_eq!((settings.threads, settings.cpu_only, settings.deny_fallback), (3, false, true));
         assert_eq!(Config::default().resolve(2).threads, 2);
     }
+
+    #[test]
+    fn annotations_of_all_places_merge() -> Result<(), Box<dyn std::error::Error>> {
+        let config = |retries: u32, key: &str| -> Result<Config, Box<dyn std::error::Error>> {
+            let annotations = Annotations::new().with_retries(retries)?.set(key, true)?;
+            let overrides = Overrides::new().with("*", annotations.clone())?;
+            Ok(Config { annotations, overrides, ..Config::default() })
+        };
+        let settings = config(1, "flag")?.or(config(2, "file")?).resolve(1);
+        assert_eq!(settings.annotations.to_string(), "file=true flag=true retries=1");
+        assert_eq!(settings.overrides.over(&Annotations::new(), &["x"]), settings.annotations);
+        Ok(())
+    }
 }

@@ -276,6 +276,11 @@ pub struct Plan {
 }
 
 impl PlanLayer {
+    /// Whether its values are blocks of an array, not objects.
+    pub fn is_array(&self) -> bool {
+        self.kind == ValueKind::Blocks
+    }
+
     /// The key of one of its values, under the name that people know it by.
     ///
     /// # Errors

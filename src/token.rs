@@ -8,6 +8,8 @@ mod values;
 
 use std::fmt;
 
+use smallvec::SmallVec;
+
 pub use values::Bytes;
 
 /// A content hash. Prints as 32 hexadecimal digits.
@@ -23,13 +25,24 @@ impl Token {
     /// The first 16 hexadecimal digits, for names that people read: among a million names, two are the same
     /// with a probability below 10^-7.
     pub fn short(&self) -> String {
-        self.to_string()[..16].to_owned()
+        digits(&self.0[..8])
     }
+}
+
+/// Two digits a byte: names are made by the hundred thousand, which formatting byte by byte is too slow for.
+fn digits(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(2 * bytes.len());
+    for &byte in bytes {
+        text.push(DIGITS[usize::from(byte >> 4)].into());
+        text.push(DIGITS[usize::from(byte & 15)].into());
+    }
+    text
 }
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.pad(&digits(&self.0))
     }
 }
 
@@ -53,12 +66,20 @@ pub trait Tokenize {
 
 /// Builds a [`Token`] from tagged fields. Every field carries its type and length, so that no two
 /// different sequences of fields feed the same bytes.
-pub struct Tokenizer(blake3::Hasher);
+///
+/// A hasher is two kilobytes large, and most tokens are of a few short fields: these are gathered and hashed at once.
+pub struct Tokenizer {
+    pending: SmallVec<[u8; 256]>,
+    hasher: Option<Box<blake3::Hasher>>,
+}
+
+/// Bytes that are gathered at most before a hasher takes them.
+const PENDING_MAX: usize = 1 << 12;
 
 impl Tokenizer {
     /// Starts the token of a `kind` of content.
     pub fn new(kind: &str) -> Self {
-        Tokenizer(blake3::Hasher::new()).text(kind)
+        Tokenizer { pending: SmallVec::new(), hasher: None }.text(kind)
     }
 
     /// Adds a text.
@@ -135,8 +156,12 @@ impl Tokenizer {
 
     /// The token of all that was added.
     pub fn finish(self) -> Token {
+        let hash = match self.hasher {
+            None => blake3::hash(&self.pending),
+            Some(mut hasher) => hasher.update(&self.pending).finalize(),
+        };
         let mut short = [0; 16];
-        short.copy_from_slice(&self.0.finalize().as_bytes()[..16]);
+        short.copy_from_slice(&hash.as_bytes()[..16]);
         Token(short)
     }
 
@@ -145,17 +170,26 @@ impl Tokenizer {
         self.field(tag, &(length as u64).to_le_bytes())
     }
 
-    fn field(self, tag: u8, bytes: &[u8]) -> Self {
-        self.streamed(tag, bytes.len(), |hasher| {
-            hasher.update(bytes);
-        })
+    fn field(mut self, tag: u8, bytes: &[u8]) -> Self {
+        if self.pending.len() + bytes.len() > PENDING_MAX {
+            return self.streamed(tag, bytes.len(), |hasher| {
+                hasher.update(bytes);
+            });
+        }
+        self.pending.push(tag);
+        self.pending.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+        self.pending.extend_from_slice(bytes);
+        self
     }
 
     /// A field whose `length` bytes `feed` hands over piece by piece.
     fn streamed(mut self, tag: u8, length: usize, feed: impl FnOnce(&mut blake3::Hasher)) -> Self {
-        self.0.update(&[tag]);
-        self.0.update(&(length as u64).to_le_bytes());
-        feed(&mut self.0);
+        self.pending.push(tag);
+        self.pending.extend_from_slice(&(length as u64).to_le_bytes());
+        let hasher = self.hasher.get_or_insert_with(|| Box::new(blake3::Hasher::new()));
+        hasher.update(&self.pending);
+        self.pending.clear();
+        feed(hasher);
         self
     }
 }

@@ -197,3 +197,45 @@ fn kernels_with_zeros_of_both_signs_are_two() {
         .collect();
     assert_eq!(signs, [false, true]);
 }
+
+#[test]
+fn a_call_that_fails_says_which_and_is_tried_as_often_as_allowed() {
+    use outcrop::collections::Delayed;
+    let tries = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = tries.clone();
+    let wish = Annotations::new().set("retries", 2).unwrap();
+    let fragile = annotate(wish, || {
+        Delayed::<i64>::try_call("fragile", (), move || {
+            match count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+                0 => Err("not yet".to_owned()),
+                1 => panic!("confused"),
+                n => Ok(n as i64),
+            }
+        })
+    });
+    assert_eq!(*Session::new(config()).compute(&fragile).unwrap(), 2);
+    let broken = Delayed::<i64>::try_call("broken", (), || Err("no such station")).named("station-7");
+    let error = Session::new(config()).compute(&broken).unwrap_err().to_string();
+    assert_eq!(error, "layer 'station-7', 'station-7' on host: no such station");
+}
+
+#[test]
+fn calls_arrays_and_objects_stand_in_one_report() {
+    use outcrop::collections::Delayed;
+    use outcrop::collections::manipulate::{SplitEvery, checkpoint};
+    let x = Array::arange(0.0, 1.0, 30).rechunk(&[10]);
+    let call = Delayed::call("longest", (&x,), |x: &Block| x.shape().elements()).named("length");
+    let done = checkpoint(&(x, call), SplitEvery::Values(2)).unwrap();
+    let session = Session::new(config());
+    let prepared = session.prepare(&[done.layer().unwrap().clone()]).unwrap();
+    let report = session.run(&prepared, &Control::new()).unwrap().report;
+    let text = report.to_string();
+    for row in [
+        "length  longest  host    host   1      object one",
+        "object 2 of them",
+        "waits, and needs no device",
+    ] {
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(squeezed(&text).contains(&squeezed(row)), "{row}:\n{text}");
+    }
+}

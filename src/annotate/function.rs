@@ -16,7 +16,8 @@ const WHOLE_LAYER: [&str; 4] = ["device", "gpu", "workers", "allow_other_workers
 ///
 /// It is called in planning, once for each block that is needed, and never while a graph is built. It must be
 /// pure: equal keys, equal values. Two functions are the same one when they are clones of each other; the
-/// name is what texts, names of layers and reports show, and doesn't make two functions the same.
+/// name is what texts, names of layers and reports show, and doesn't make two functions the same: layers that
+/// differ in nothing but two functions of one name clash, and their graph is refused. Make a function once.
 ///
 /// ```
 /// use outcrop::annotate::{Annotations, KeyFunction, Value};

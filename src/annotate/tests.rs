@@ -1,3 +1,4 @@
+use std::sync::LazyLock;
 use std::task::{Context, Poll, Waker};
 
 use proptest::prelude::*;
@@ -235,6 +236,49 @@ fn fusion_follows_the_table() {
 }
 
 #[test]
+fn functions_and_plain_values_take_each_others_place() {
+    let table: [(Value, Value, &str); 5] = [
+        (1.into(), by("row"), "row(key)"),
+        (by("row"), 1.into(), "1"),
+        (by("row"), by("column"), "column(key)"),
+        (json!({"a": 1}).into(), by("row"), "row(key)"),
+        (by("row"), json!({"a": 1}).into(), "row(key)+{\"a\": 1.0}"),
+    ];
+    for (outer, inner, want) in table {
+        let key =
+            if want.contains('{') || matches!(outer, Value::Table(_)) { "resources" } else { "priority" };
+        let set = |value: &Value| given(&[(key, value.clone())]);
+        assert_eq!(set(&outer).inner(&set(&inner)).to_string(), format!("{key}={want}"));
+        if key == "priority" {
+            let replaced = set(&outer).set(key, inner).expect("valid").to_string();
+            assert_eq!(replaced, format!("{key}={want}"), "given twice");
+        }
+    }
+}
+
+#[test]
+fn functions_fuse_with_themselves_only() {
+    for key in ["priority", "retries", "memory", "resources", "timeout", "note"] {
+        let plain: Value = match key {
+            "resources" => json!({"a": 1}).into(),
+            "timeout" => "1 s".into(),
+            _ => 1.into(),
+        };
+        let sets =
+            [given(&[(key, by("row"))]), given(&[(key, by("column"))]), given(&[(key, plain)]), given(&[])];
+        for (at, other) in sets.iter().enumerate() {
+            let fused = sets[0].fused(other);
+            let may = key == "note" || (at == 0 && key != "timeout");
+            assert_eq!(fused.is_ok(), may, "{key}: {} with {other}", sets[0]);
+            match fused {
+                Ok(fused) => assert_eq!(fused.function(key).is_some(), key != "note"),
+                Err(conflict) => assert_eq!(conflict.left, "\"row(key)\""),
+            }
+        }
+    }
+}
+
+#[test]
 fn placement_leaves_the_rest_out() {
     let all =
         given(&[("gpu", 1.into()), ("memory", "2 GiB".into()), ("priority", 1.into()), ("note", 1.into())]);
@@ -342,17 +386,24 @@ async fn yield_once() {
     .await
 }
 
+/// One of two functions: the same one for the same name.
+fn by(name: &str) -> Value {
+    static BOTH: LazyLock<[KeyFunction; 2]> =
+        LazyLock::new(|| ["row", "column"].map(|name| KeyFunction::new(name, |_| Value::Int(1))));
+    BOTH.iter().find(|function| function.name() == name).expect("one of the two").clone().into()
+}
+
 fn any_annotations() -> impl Strategy<Value = Annotations> {
     let maybe = |values: Vec<Value>| proptest::option::of(proptest::sample::select(values));
     let pairs = (
-        maybe(vec![(-1).into(), 0.into(), 2.5.into()]),
-        maybe(vec![0.into(), 3.into()]),
+        maybe(vec![(-1).into(), 0.into(), 2.5.into(), by("row"), by("column")]),
+        maybe(vec![0.into(), 3.into(), by("row")]),
         maybe(vec!["cpu".into(), "gpu".into(), "prefer-gpu".into(), "any".into()]),
         maybe(vec![0.5.into(), 1.into(), 2.into()]),
-        maybe(vec![json!({"a": 1}).into(), json!({"a": 0, "b": 2}).into()]),
+        maybe(vec![json!({"a": 1}).into(), json!({"a": 0, "b": 2}).into(), by("row"), by("column")]),
         maybe(vec!["gpu0".into(), vec!["host", "gpu*"].into()]),
-        maybe(vec!["1 s".into()]),
-        maybe(vec![json!({"deep": [1]}).into(), json!(null).into()]),
+        maybe(vec!["1 s".into(), by("row")]),
+        maybe(vec![json!({"deep": [1]}).into(), json!(null).into(), by("row"), by("column")]),
         any::<bool>(),
     );
     pairs.prop_map(|(priority, retries, device, gpu, resources, workers, timeout, custom, fresh)| {
@@ -398,6 +449,7 @@ proptest! {
 
     #[test]
     fn fusion_is_symmetric(a in any_annotations(), b in any_annotations()) {
+        prop_assert!(a.fused(&a).is_ok() || a.timeout().is_some() || a.function("timeout").is_some());
         let (ab, ba) = (a.fused(&b), b.fused(&a));
         match (&ab, &ba) {
             (Ok(ab), Ok(ba)) => prop_assert_eq!(ab, ba),

@@ -106,10 +106,7 @@ pub trait Collection: Clone {
     ///
     /// # Errors
     /// Whatever was wrong with the collection, the plan or the run.
-    fn compute<R: Runner>(&self, runner: &R) -> Result<Self::Value, R::Error>
-    where
-        Self: Collections<Values = Self::Value>,
-    {
+    fn compute<R: Runner>(&self, runner: &R) -> Result<Self::Value, R::Error> {
         nested::compute(self, runner)
     }
 
@@ -118,10 +115,7 @@ pub trait Collection: Clone {
     ///
     /// # Errors
     /// As [`compute`](Collection::compute).
-    fn persist<R: Runner>(&self, runner: &R) -> Result<Self, R::Error>
-    where
-        Self: Collections,
-    {
+    fn persist<R: Runner>(&self, runner: &R) -> Result<Self, R::Error> {
         nested::persist(self, runner)
     }
 
@@ -129,10 +123,7 @@ pub trait Collection: Clone {
     ///
     /// # Errors
     /// The collection was built wrongly; the optimiser broke clause 8.
-    fn optimize(&self) -> Result<Self, GraphError>
-    where
-        Self: Collections,
-    {
+    fn optimize(&self) -> Result<Self, GraphError> {
         nested::optimize(self)
     }
 

@@ -270,7 +270,7 @@ impl Pool<'_> {
         ExecError::Step {
             layer: self.plan.layer_of(id).name.clone(),
             key: self.plan.key(id).map_or_else(|_| String::new(), |key| key.to_string()),
-            region: self.plan.region(id).to_string(),
+            region: self.plan.layer_of(id).is_array().then(|| self.plan.region(id).to_string()),
             device: self.plan.device_names[usize::from(device.0)].clone(),
             attempts: core.reactor.failures(id) + 1,
             source: Box::new(source),

@@ -36,7 +36,8 @@ pub enum ExecError {
     },
     /// A step failed, on its last attempt.
     #[error(
-        "layer '{layer}', block {key} at {region} on {device}: {source}{}",
+        "layer '{layer}', {} on {device}: {source}{}",
+        region.as_ref().map_or_else(|| key.clone(), |region| format!("block {key} at {region}")),
         if *attempts > 1 { format!(" (attempt {attempts} of {attempts})") } else { String::new() }
     )]
     Step {
@@ -44,8 +45,8 @@ pub enum ExecError {
         layer: String,
         /// The block's key.
         key: String,
-        /// The block, as a slice of its array.
-        region: String,
+        /// The block as a slice of its array; `None` for an object.
+        region: Option<String>,
         /// Where it ran.
         device: String,
         /// How often it was tried.

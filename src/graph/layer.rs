@@ -354,10 +354,11 @@ struct Own {
 }
 
 fn format_name(stem: &str, identity: Token, annotations: &Annotations) -> Arc<str> {
-    match annotations.token() {
-        Some(suffix) => format!("{stem}-{}-{suffix}", identity.short()).into(),
-        None => format!("{stem}-{}", identity.short()).into(),
+    let mut name = [stem, "-", &identity.short()].concat();
+    if let Some(suffix) = annotations.token() {
+        name = [&*name, "-", &suffix].concat();
     }
+    name.into()
 }
 
 impl Drop for Layer {

@@ -214,7 +214,7 @@ impl Op {
             }),
             Op::Store(sink) => fields.text(&sink.describe()),
             Op::Custom(op) => fields.token(op.token()),
-            Op::Tasks(tasks) => fields.token(tasks.token()),
+            Op::Tasks(tasks) => return tasks.token(),
             Op::Wait(WaitRule { blocks: BlockSet::All, every }) => fields.int(*every as i64),
             Op::Wait(WaitRule { blocks: BlockSet::Some(blocks), every }) => {
                 fields.int(*every as i64).ints(blocks.iter().map(|&block| block as i64))

@@ -105,10 +105,10 @@ struct Resolved {
     slots: SmallVec<[Slot; 2]>,
 }
 
-/// Where an argument's value comes from.
+/// Where an argument's value comes from. A literal is boxed, since a table of millions has few of them.
 #[derive(Clone, Debug)]
 pub(crate) enum Slot {
-    Literal(Value),
+    Literal(Box<Value>),
     Read(Read),
 }
 
@@ -137,7 +137,7 @@ impl TaskTable {
         let mut rank = vec![0; tasks.len()];
         order.iter().enumerate().for_each(|(at, &task)| rank[task] = at);
         let resolve = |user: &Key, argument: &Argument| match argument {
-            Argument::Literal(value, _) => Ok(Slot::Literal(value.clone())),
+            Argument::Literal(value, _) => Ok(Slot::Literal(Box::new(value.clone()))),
             Argument::Key(key) => match given.get(key) {
                 Some(&own) => Ok(Slot::Read(Read { input: Read::OWN, block: rank[own] })),
                 None => input_read(key, inputs)
@@ -223,7 +223,7 @@ impl TaskTable {
         let arguments: Vec<Value> = slots
             .iter()
             .filter_map(|slot| match slot {
-                Slot::Literal(value) => Some(value.clone()),
+                Slot::Literal(value) => Some(Value::clone(value)),
                 Slot::Read(_) => read.next(),
             })
             .collect();

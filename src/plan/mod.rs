@@ -25,6 +25,7 @@ use crate::graph::block_set::BlockSet;
 use crate::graph::chunking::Chunking;
 use crate::graph::layer::Origin;
 use crate::graph::layer_graph::LayerGraph;
+use crate::graph::op::Op;
 use crate::ids::{GroupId, LayerId, StepId};
 use crate::machine::{Machine, MemoryId};
 use crate::plan::cost::Work;
@@ -143,8 +144,10 @@ fn rooms(
             counted + bytes(&input.chunks, input.dtype)
         }),
         scratch,
-        // A GPU's memory that `--cpu-only` waived isn't asked of the host.
-        is_waived: settings.cpu_only && resolved.of(group.root()).fallback.is_some(),
+        // A GPU's memory that `--cpu-only` waived isn't asked of the host, and neither is it of layers that are on
+        // the host whatever is asked: they hold their block and nothing else.
+        is_waived: settings.cpu_only && resolved.of(group.root()).fallback.is_some()
+            || matches!(group.op, Op::Load(_) | Op::Store(_) | Op::Wait(_)),
     };
     groups.iter().zip(layers.iter().zip(&tasks.scratch)).map(room).collect()
 }

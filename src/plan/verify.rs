@@ -1,6 +1,7 @@
 //! The rules that every plan keeps, checked after it is made.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::annotate::Annotations;
 use crate::graph::layer::{Layer, Origin};
@@ -10,7 +11,7 @@ use crate::machine::Machine;
 use crate::plan::effective::merged;
 use crate::plan::error::PlanError;
 use crate::settings::Settings;
-use crate::steps::{Plan, StepKind};
+use crate::steps::{Plan, PlanLayer, StepKind};
 
 /// Checks a whole plan. O(steps + operands).
 ///
@@ -55,15 +56,22 @@ pub fn verify(
 
 /// Every step has terms, which are its layer's wherever the layer's annotations are plain.
 fn terms(plan: &Plan) -> Result<(), PlanError> {
+    let asked = |layer: &PlanLayer| {
+        let annotations = layer.annotations.of_tasks();
+        let used = annotations.resources().values().filter(|amount| **amount > 0.0).count();
+        let terms = (annotations.retries().unwrap_or(0), annotations.timeout(), used);
+        (!annotations.has_functions()).then_some(terms)
+    };
+    let asked: Vec<Option<(u32, Option<Duration>, usize)>> = plan.layers.iter().map(asked).collect();
     for (index, step) in plan.steps.iter().enumerate() {
-        let annotations = &plan.layer_of(StepId::at(index)).annotations;
-        let retries = annotations.retries().unwrap_or(0);
-        let holds = plan.terms.get(step.terms as usize).is_some_and(|terms| {
-            annotations.has_functions()
-                || (terms.retries == retries && terms.timeout == annotations.timeout())
-        });
-        if !holds {
-            let problem = format!("step {index} lost the annotations of its layer");
+        let Some(terms) = plan.terms.get(step.terms as usize) else {
+            let problem = format!("step {index} has no terms");
+            return Err(PlanError::Bug { pass: "terms", problem });
+        };
+        let Some((retries, timeout, used)) = asked[step.layer as usize] else { continue };
+        let used = if step.kind == StepKind::Transfer { 0 } else { used };
+        if (terms.retries, terms.timeout, terms.resources.len()) != (retries, timeout, used) {
+            let problem = format!("step {index} lost annotations of its layer");
             return Err(PlanError::Bug { pass: "terms", problem });
         }
     }

@@ -13,9 +13,18 @@ impl Token {
     pub fn unique() -> Token {
         static PROCESS: OnceLock<Token> = OnceLock::new();
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let process = *PROCESS.get_or_init(process);
-        Tokenizer::new("unique").token(process).int(NEXT.fetch_add(1, Ordering::Relaxed) as i64).finish()
+        let mut token = *PROCESS.get_or_init(process);
+        let count = scattered(NEXT.fetch_add(1, Ordering::Relaxed)).to_le_bytes();
+        token.0.iter_mut().zip(count).for_each(|(byte, other)| *byte ^= other);
+        token
     }
+}
+
+/// SplitMix64's finaliser (Steele, Lea and Flood, 2014): one to one, so that no two counts give the same bits.
+fn scattered(count: u64) -> u64 {
+    let mixed = (count ^ (count >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
 }
 
 /// The standard library's random hash keys, the time and the process's number: no two processes agree in all three.

@@ -86,6 +86,38 @@ fn files() {
 }
 
 #[test]
+fn default_annotations() {
+    let cases = [
+        "annotations = { retries = 2.5, prority = 3, device = \"tpu\", resources = { tape = -1 } }",
+        "annotations = { device = \"cpu\", gpu = 0.5 }",
+        "annotations = 3",
+        "annotatons = { retries = 2 }",
+    ];
+    let said = cases.map(|setting| refused(&format!("{}[settings]\n{setting}\n", layer("a"))));
+    insta::assert_snapshot!("default_annotations", said.join("\n"));
+}
+
+#[test]
+fn overrides_of_annotations() {
+    let cases: [&[&str]; 4] = [
+        &["x", "x:retries", "=2", "x:retries=-1", "x:memory=2 gigs", "x:prority=1", "x:gpu=0", ":retries=1"],
+        &["x[:retries=1", "x:priority=nan", "x:device=tpu", "x:resources={tape = 1"],
+        &["y:retries=1"],
+        &["x:retries=1", "slope*:team=geo"],
+    ];
+    let scratch = Scratch::new().with("p.toml", layer("a"));
+    let said = cases.map(|texts| {
+        let flags = texts.iter().flat_map(|text| ["--annotate", text]);
+        let ran =
+            scratch.outcrop(&["run", "p.toml", "--cpu-only"].into_iter().chain(flags).collect::<Vec<_>>());
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
+        assert_eq!(scratch.names(), ["p.toml"]);
+        ran.stderr
+    });
+    insta::assert_snapshot!("overrides_of_annotations", said.join("\n"));
+}
+
+#[test]
 fn all_problems_are_told_at_once() {
     let said = refused(&format!(
         "{INPUTS}[[layer]]\nname = \"x\"\nexpr = \"a + b\"\n[[layer]]\nname = \"y\"\nexpr = \"sqtr(a)\"\n\

@@ -71,3 +71,28 @@ fn a_plan_writes_nothing() {
     assert!(ran.stdout.contains("--cpu-only waives device=gpu"), "{}", ran.stdout);
     assert_eq!(scratch.names(), ["p.toml"]);
 }
+
+/// The default below what the layer says, and the command line above it; the report shows both.
+#[test]
+fn defaults_and_overrides_are_shown() {
+    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/machines/one-gpu.toml");
+    let pipeline = IMPOSSIBLE
+        .replace("device = \"gpu\"", "retries = 1")
+        .replace("memory = \"900 TiB\"", "team = \"lab\"")
+        + "[settings]\nannotations = { retries = 2, team = \"geo\" }\n";
+    let scratch = Scratch::new().with("p.toml", pipeline);
+    let flags =
+        ["--annotate", "y:device=gpu", "--annotate", "[xy]:note=by hand", "--annotate", "x:retries=0"];
+    let arguments = [&["plan", "p.toml", "--machine", machine], &flags[..]].concat();
+    let ran = scratch.outcrop(&arguments);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    insta::assert_snapshot!("defaults_and_overrides", ran.stdout);
+    let ran = scratch.outcrop(&[&arguments[..], &["--json"]].concat());
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let sources = report["layers"].as_array().unwrap().iter().flat_map(|l| l["sources"].as_array().unwrap());
+    let y = sources.into_iter().find(|source| source["name"] == "y").unwrap();
+    let (governs, given) = (&y["annotations"], &y["given"]);
+    assert_eq!(governs["team"], "lab");
+    assert_eq!((&governs["device"], &governs["note"]), (&"gpu".into(), &"by hand".into()));
+    assert_eq!((&governs["retries"], given), (&2.into(), &serde_json::json!({ "team": "lab" })));
+}

@@ -204,7 +204,7 @@ impl Calling {
     /// The next value that the task finds: a literal.
     pub fn literal(&mut self, value: Value, token: Option<Token>) {
         self.content = self.content.take().zip(token).map(|(content, token)| content.token(token));
-        self.slots.push(Slot::Literal(value));
+        self.slots.push(Slot::Literal(Box::new(value)));
     }
 
     pub(super) fn call<F, R: Any + Send + Sync, M>(

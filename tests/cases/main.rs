@@ -1,0 +1,6 @@
+//! Where other systems fail in public, and what happens here instead: one test for each case.
+
+mod allocated;
+mod annotations;
+mod graphs;
+mod rewrites;
