@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::collections::computed::Computed;
-use crate::collections::nested::{self, Collections};
+use crate::collections::nested;
 use crate::graph::error::GraphError;
 use crate::graph::keys::Keys;
 use crate::graph::layer::Layer;

@@ -14,7 +14,7 @@ use crate::graph::chunking::Chunking;
 use crate::graph::custom::CustomOp;
 use crate::graph::error::GraphError;
 use crate::graph::op::Op;
-use crate::graph::value_spec::{ValueKind, ValueSpec};
+use crate::graph::value_spec::ValueSpec;
 use crate::key::{Key, KeyError};
 use crate::shape::Shape;
 use crate::token::{Token, Tokenizer};
@@ -311,18 +311,12 @@ impl Layer {
     /// # Errors
     /// The layer's name is empty.
     pub fn key(&self, block: usize) -> Result<Key, KeyError> {
-        key_of(&self.name, &self.op, &self.spec, block)
+        self.spec.key(&self.name, block)
     }
 
     /// The value that a key names, if it is one of this layer's. O(1).
     pub fn block_of(&self, key: &Key) -> Option<usize> {
-        if key.name() != &*self.name {
-            return None;
-        }
-        match &self.op {
-            Op::Tasks(tasks) if self.spec.kind != ValueKind::Object => tasks.place(key.parts()),
-            _ => self.spec.block_at(&key.index()?),
-        }
+        (key.name() == &*self.name).then(|| self.spec.find(key)).flatten()
     }
 }
 
@@ -334,16 +328,6 @@ pub(super) fn custom_spec(
 ) -> Result<ValueSpec, GraphError> {
     let specs: Vec<&ValueSpec> = inputs.iter().map(|input| input.spec()).collect();
     op.output(&specs).map_err(|problem| GraphError::ShapeRule { layer: layer.to_owned(), problem })
-}
-
-/// The key of value `block` of a layer `name`.
-pub(crate) fn key_of(name: &Arc<str>, op: &Op, spec: &ValueSpec, block: usize) -> Result<Key, KeyError> {
-    match op {
-        Op::Tasks(tasks) if spec.kind != ValueKind::Object => {
-            Key::new(name.clone(), tasks.parts(block).iter().cloned())
-        }
-        _ => Key::block(name.clone(), &spec.index(block)),
-    }
 }
 
 /// What a layer has of its own, beside what it does.

@@ -295,9 +295,9 @@ impl NewLayer {
             }
             NewLayer::Tasks { tasks, bytes } => {
                 let table = TaskTable::new(name, tasks, inputs)?;
-                let spec = match table.len() {
-                    1 if table.parts(0).is_empty() => ValueSpec::object(bytes),
-                    count => ValueSpec::objects(count, bytes),
+                let spec = match table.keys() {
+                    None => ValueSpec::object(bytes),
+                    keys => ValueSpec { keys: keys.cloned(), ..ValueSpec::objects(table.len(), bytes) },
                 };
                 Ok(LayerBody { op: Op::Tasks(Arc::new(table)), spec })
             }

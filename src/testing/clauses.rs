@@ -291,13 +291,11 @@ fn tokens<C: Collection, R>(subject: &Subject<'_, C, R>, findings: &mut Findings
     findings.require(7, own == again, || "token() gives another token at the second call".to_owned());
     let same = |layer: &Layer| layer.shared_name().clone();
     let tripped = Arc::default();
-    let others: Result<Vec<Arc<Layer>>, GraphError> =
-        layers.iter().map(|layer| tripwire(layer, &tripped)).collect();
     let graphs = [
         copied(&said.graph, same, |_| Ok(Annotations::new())),
         marked(&said.graph),
         copied(&said.graph, |layer| renamed(layer.name()), |_| Ok(Annotations::new())),
-        others.map(LayerGraph::of),
+        Ok(LayerGraph::of(layers.iter().map(|layer| tripwire(layer, &tripped)))),
     ];
     let rename: Rename = said.names.iter().map(|name| (name.clone(), renamed(name))).collect();
     let mut token = |graph: Result<LayerGraph, GraphError>, rename: &Rename| {
@@ -344,9 +342,7 @@ where
 /// Clause 9, over layers that tell when they are computed.
 fn is_lazy<C: Collection, R>(subject: &Subject<'_, C, R>, findings: &mut Findings) {
     let tripped = Arc::new(AtomicBool::new(false));
-    let layers: Result<Vec<_>, GraphError> =
-        subject.layers.iter().map(|layer| tripwire(layer, &tripped)).collect();
-    let Ok(graph) = layers.map(LayerGraph::of) else { return };
+    let graph = LayerGraph::of(subject.layers.iter().map(|layer| tripwire(layer, &tripped)));
     let mut quiet = |what: &str| {
         findings.require(9, !tripped.swap(false, Ordering::Relaxed), || format!("{what} computes values"));
     };

@@ -13,7 +13,6 @@ use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::Op;
 use crate::graph::rule::Read;
-use crate::graph::tasks::{Function, Task, TaskTable};
 use crate::graph::value_spec::{ValueKind, ValueSpec};
 use crate::shape::Shape;
 use crate::token::Token;
@@ -55,23 +54,9 @@ pub(super) fn replaced(layers: &[Arc<Layer>], name: &str, other: Option<Arc<Laye
 }
 
 /// A layer of the same name and keys that reads nothing, and tells when somebody computes it.
-pub(super) fn tripwire(layer: &Layer, tripped: &Arc<AtomicBool>) -> Result<Arc<Layer>, GraphError> {
+pub(super) fn tripwire(layer: &Layer, tripped: &Arc<AtomicBool>) -> Arc<Layer> {
     let spec = layer.spec().clone();
-    let op = match layer.op() {
-        Op::Tasks(_) => {
-            let tripped = tripped.clone();
-            let function = Function::unregistered("tripwire", move |_| {
-                tripped.store(true, Ordering::Relaxed);
-                Err(refusal())
-            });
-            let task =
-                |block| Ok((layer.key(block)?, Task { function: function.clone(), arguments: vec![] }));
-            let tasks = (0..spec.count()).map(task).collect::<Result<Vec<_>, GraphError>>()?;
-            Op::Tasks(Arc::new(TaskTable::new(layer.name(), tasks, &[])?))
-        }
-        _ => stand_in(&spec, tripped),
-    };
-    Ok(alone(layer, op, spec))
+    alone(layer, stand_in(&spec, tripped), spec)
 }
 
 /// A layer of the same name whose values are of another kind, under the same keys where that can be.
@@ -101,10 +86,6 @@ fn alone(layer: &Layer, op: Op, spec: ValueSpec) -> Arc<Layer> {
 
 fn stand_in(spec: &ValueSpec, tripped: &Arc<AtomicBool>) -> Op {
     Op::Custom(Arc::new(StandIn { token: Token::unique(), spec: spec.clone(), tripped: tripped.clone() }))
-}
-
-fn refusal() -> TaskError {
-    TaskError::new("nothing may be computed here")
 }
 
 /// Computes nothing, and says so.
@@ -139,6 +120,6 @@ impl CustomOp for StandIn {
 
     fn compute(&self, _call: &mut Call<'_>) -> Result<Made, TaskError> {
         self.tripped.store(true, Ordering::Relaxed);
-        Err(refusal())
+        Err(TaskError::new("nothing may be computed here"))
     }
 }
