@@ -279,6 +279,14 @@ impl Annotations {
         }
     }
 
+    /// The kind of device that the annotations ask for in all: `device`, or any device where only `memory` or
+    /// `workers` are given. `None` where nothing asks for a device.
+    pub fn asks_for(&self) -> Option<DeviceWish> {
+        let is_particular =
+            self.memory().is_some() || self.function("memory").is_some() || self.workers().is_some();
+        self.device().or(is_particular.then_some(DeviceWish::Any))
+    }
+
     /// `gpu`, where given.
     pub fn gpu(&self) -> Option<GpuShare> {
         match self.fields().gpu {

@@ -121,6 +121,23 @@ impl Session {
         nested::persist(collections, self)
     }
 
+    /// This session, with annotations that go over those of the layers and of the session: the last word, for what is
+    /// computed through it.
+    ///
+    /// ```
+    /// # use outcrop::annotate::{Annotations, Overrides};
+    /// # use outcrop::collections::Array;
+    /// # use outcrop::session::Session;
+    /// let x = Array::ones([10], outcrop::dtype::DType::F64).named("x");
+    /// let patient = Overrides::new().with("x", Annotations::new().set("retries", 3)?)?;
+    /// let ones = Session::new(Default::default()).overriding(patient).compute(&x)?;
+    /// # assert_eq!(ones.to_vec::<f64>().unwrap(), [1.0; 10]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn overriding(&self, overrides: Overrides) -> Overriding<'_> {
+        Overriding { session: self, overrides }
+    }
+
     /// Plans some outputs: arrays to keep, or sinks.
     pub fn prepare(&self, outputs: &[Arc<Layer>]) -> Result<Prepared, Error> {
         self.prepare_with(outputs, &Overrides::new())
@@ -159,7 +176,7 @@ impl Session {
             }
         }
         let report = Report::of_run(plan, &self.machine, &outcome.record, *plan_s);
-        let results = plan.requested.iter().map(|&at| outcome.results[usize::from(at)].clone()).collect();
+        let results = plan.requested.iter().map(|&at| outcome.results[at as usize].clone()).collect();
         Ok(Completed { results, report })
     }
 
@@ -193,12 +210,44 @@ fn with_rounding(budget: Bytes) -> Bytes {
     Bytes(budget.0 + budget.0 / 64 + SMALL_BUFFERS)
 }
 
+/// A session whose annotations are overridden; made by [`Session::overriding`].
+pub struct Overriding<'a> {
+    session: &'a Session,
+    overrides: Overrides,
+}
+
+impl Overriding<'_> {
+    /// As [`Session::compute`].
+    ///
+    /// # Errors
+    /// As [`Session::compute`]; a pattern that matches no layer.
+    pub fn compute<C: Collections>(&self, collections: &C) -> Result<C::Values, Error> {
+        nested::compute(collections, self)
+    }
+
+    /// As [`Session::persist`].
+    ///
+    /// # Errors
+    /// As [`Overriding::compute`].
+    pub fn persist<C: Collections>(&self, collections: &C) -> Result<C, Error> {
+        nested::persist(collections, self)
+    }
+}
+
 impl Runner for Session {
     type Error = Error;
 
     fn run_graph(&self, graph: &LayerGraph) -> Result<Computed, Error> {
-        let prepared = self.prepare_graph(graph, &Overrides::new())?;
-        let completed = self.run(&prepared, &Control::new())?;
+        self.overriding(Overrides::new()).run_graph(graph)
+    }
+}
+
+impl Runner for Overriding<'_> {
+    type Error = Error;
+
+    fn run_graph(&self, graph: &LayerGraph) -> Result<Computed, Error> {
+        let prepared = self.session.prepare_graph(graph, &self.overrides)?;
+        let completed = self.session.run(&prepared, &Control::new())?;
         let mut computed = Computed::default();
         let is_kept = |layer: &&Arc<Layer>| !matches!(layer.op(), Op::Store(_));
         for (layer, result) in graph.output_layers().iter().filter(is_kept).zip(completed.results) {

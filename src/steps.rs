@@ -77,7 +77,7 @@ pub struct Step {
     /// Bytes that its value takes there; 0 for views and stores.
     pub bytes: u64,
     /// The output of the plan that its value is part of, or [`Step::NO_OUTPUT`].
-    pub output: u16,
+    pub output: u32,
     /// What governs it, in [`Plan::terms`].
     pub terms: u32,
 }
@@ -86,7 +86,7 @@ impl Step {
     /// The step launches nothing.
     pub const NO_KERNEL: u32 = u32::MAX;
     /// The value is for other steps only.
-    pub const NO_OUTPUT: u16 = u16::MAX;
+    pub const NO_OUTPUT: u32 = u32::MAX;
 
     /// Bytes that the step allocates for its value: parts of results are allocated once, from the start.
     pub fn allocated(&self) -> u64 {
@@ -259,7 +259,7 @@ pub struct Plan {
     /// Results to keep, each once.
     pub outputs: Vec<PlanOutput>,
     /// For each array asked for, which of `outputs` it is.
-    pub requested: Vec<u16>,
+    pub requested: Vec<u32>,
     /// Names of the machine's devices.
     pub device_names: Vec<String>,
     /// Names of the machine's memories.

@@ -6,6 +6,7 @@ use proptest::test_runner::RngSeed;
 use serde_json::json;
 
 use super::*;
+use crate::key::Key;
 
 fn given(pairs: &[(&str, Value)]) -> Annotations {
     Annotations::from_pairs(pairs.iter().cloned()).expect("valid annotations")
@@ -457,4 +458,18 @@ proptest! {
             _ => prop_assert!(false, "{:?} but {:?}", ab, ba),
         }
     }
+}
+
+#[test]
+fn what_asks_for_a_device() {
+    let asks = |key: &str, value: Value| Annotations::new().set(key, value).unwrap().asks_for();
+    assert_eq!(Annotations::new().asks_for(), None);
+    assert_eq!(asks("priority", 1.into()), None);
+    assert_eq!(asks("device", "cpu".into()), Some(DeviceWish::Cpu));
+    assert_eq!(asks("gpu", 0.5.into()), Some(DeviceWish::Gpu));
+    assert_eq!(asks("memory", "1 GiB".into()), Some(DeviceWish::Any));
+    assert_eq!(asks("memory", KeyFunction::new("m", |_: &Key| Value::Int(1)).into()), Some(DeviceWish::Any));
+    assert_eq!(asks("workers", Value::List(vec!["gpu0".into()])), Some(DeviceWish::Any));
+    let shared = Annotations::new().set("memory", "1 GiB").unwrap().set("device", "prefer-gpu").unwrap();
+    assert_eq!(shared.asks_for(), Some(DeviceWish::PreferGpu));
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, ErrorClass};
 use crate::pipeline::Rejected;
 use crate::pipeline::diagnostic::render;
+use crate::pipeline::staged::OutputError;
 use crate::plan::PlanError;
 
 /// Why a command failed.
@@ -18,7 +19,7 @@ pub(super) enum Failure {
     Rejected(#[from] Rejected),
     /// Planning or running failed.
     #[error(transparent)]
-    Session(#[from] Error),
+    Session(Box<Error>),
     /// A file of the command line can't be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
@@ -27,6 +28,9 @@ pub(super) enum Failure {
         /// Why.
         source: std::io::Error,
     },
+    /// A picture can't be written.
+    #[error(transparent)]
+    Draw(#[from] OutputError),
     /// The folder for the outputs can't be made.
     #[error("cannot make the folder {}: {source}", path.display())]
     Folder {
@@ -37,15 +41,20 @@ pub(super) enum Failure {
     },
 }
 
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Session(Box::new(error))
+    }
+}
+
 impl Failure {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
-            Failure::Rejected(_) | Failure::Read { .. } | Failure::Folder { .. } => 2,
-            // A closure that panics is the user's, but it was found by running it.
-            Failure::Session(Error::Exec(_)) if self.class() != ErrorClass::Unsatisfiable => 1,
-            Failure::Session(error) => match error.class() {
-                ErrorClass::User => 2,
-                ErrorClass::Unsatisfiable => 3,
+            Failure::Rejected(_) | Failure::Read { .. } | Failure::Draw(_) | Failure::Folder { .. } => 2,
+            Failure::Session(error) => match (error.class(), &**error) {
+                (ErrorClass::Unsatisfiable, _) => 3,
+                // A closure that panics is the user's, but it was found by running it.
+                (ErrorClass::User, error) if !matches!(error, Error::Exec(_)) => 2,
                 _ => 1,
             },
         }
@@ -88,7 +97,9 @@ impl Failure {
             }
             other => error["message"] = other.to_string().into(),
         }
-        if let Failure::Session(Error::Plan(PlanError::Unsatisfiable(all))) = self {
+        if let Failure::Session(failed) = self
+            && let Error::Plan(PlanError::Unsatisfiable(all)) = &**failed
+        {
             error["unsatisfied"] = json!(all);
         }
         json!({ "error": error })

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 failed while running, 2 bad usage, pipeline or input, 3 requirements that can't be met.
 
 mod devices;
+mod draw;
 mod failure;
 mod interrupt;
 mod plan;

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::draw::Drawing;
 use super::failure::Failure;
 use super::{PipelineArguments, pretty};
 use crate::error::Error;
+use crate::graph::layer_graph::LayerGraph;
 use crate::machine::Machine;
 use crate::report::Report;
 use crate::session::Session;
@@ -18,6 +20,9 @@ pub(super) struct PlanArguments {
     /// Plan for the machine that this TOML file describes (or JSON, as 'outcrop devices --json' prints it)
     #[arg(long, value_name = "FILE")]
     machine: Option<PathBuf>,
+    /// Draw the layers and what the file asks for each, as SVG or for Graphviz: PATH ends in .svg or .dot
+    #[arg(long, value_name = "PATH", value_parser = Drawing::parse)]
+    draw: Option<Drawing>,
 }
 
 pub(super) fn plan(arguments: &PlanArguments) -> Result<String, Failure> {
@@ -28,9 +33,17 @@ pub(super) fn plan(arguments: &PlanArguments) -> Result<String, Failure> {
         Some(path) => Session::on(machine(path)?, config),
         None => Session::new(config),
     };
-    let prepared = session.prepare(&pipeline.outputs())?;
+    let outputs = pipeline.outputs();
+    let prepared = session.prepare(&outputs)?;
     let report = Report::of_plan(&prepared.plan, session.machine(), prepared.plan_s);
-    Ok(if shared.json { pretty(&report) } else { report.to_string() })
+    let mut text = if shared.json { pretty(&report) } else { report.to_string() };
+    if let Some(drawing) = &arguments.draw {
+        let path = drawing.draw(&LayerGraph::of(outputs))?;
+        if !shared.json {
+            text += &format!("drew {}\n", path.display());
+        }
+    }
+    Ok(text)
 }
 
 fn machine(path: &PathBuf) -> Result<Machine, Failure> {

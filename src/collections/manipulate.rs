@@ -210,7 +210,7 @@ fn barrier(members: &[Member], split_every: SplitEvery) -> Result<Arc<Layer>, Gr
     let mut known: HashSet<Arc<str>> = HashSet::new();
     for member in members {
         for layer in member.layers()? {
-            let end = waited_for(&[layer.clone()], asked_for(&member.keys, &layer)?, every)?;
+            let end = waited_for(std::slice::from_ref(&layer), asked_for(&member.keys, &layer)?, every)?;
             if known.insert(end.shared_name().clone()) {
                 ends.push(end);
             }

@@ -226,7 +226,7 @@ impl Pool<'_> {
         }
         if self.control.is_observed() {
             let failures = self.lock().reactor.failures(attempt.step);
-            let outcome = attempt.result.as_ref().map(|()| ());
+            let outcome = attempt.result.as_ref().copied();
             let event = StepEvent::new(self.plan, attempt.step, failures + 1, attempt.busy, outcome);
             self.control.observe(&event);
         }

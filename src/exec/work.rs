@@ -165,8 +165,8 @@ impl<'a> Work<'a> {
 
     fn keep(&self, id: StepId, value: Value) {
         let step = self.plan.step(id);
-        if let Some(Room::Values(slots)) = self.results.get(usize::from(step.output))
-            && let OutputForm::Values(blocks) = &self.plan.outputs[usize::from(step.output)].form
+        if let Some(Room::Values(slots)) = self.results.get(step.output as usize)
+            && let OutputForm::Values(blocks) = &self.plan.outputs[step.output as usize].form
             && let Some(slot) = blocks.position(step.block as usize)
         {
             slots.lock().unwrap_or_else(PoisonError::into_inner)[slot] = Some(value.clone());
@@ -228,7 +228,7 @@ impl<'a> Work<'a> {
 
     /// Where a step's value goes: its place in a result, or memory of its own.
     fn room(&self, id: StepId, step: &Step) -> Result<Block, StepError> {
-        if let Some(Room::Whole(result)) = self.results.get(usize::from(step.output)) {
+        if let Some(Room::Whole(result)) = self.results.get(step.output as usize) {
             return Ok(result.part(&self.plan.region(id)));
         }
         let (dtype, shape) = self.plan.value_layout(id);

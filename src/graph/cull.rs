@@ -1,6 +1,6 @@
-//! Whole-graph rules: what some keys need, several graphs as one, what must hold in every graph.
+//! Graphs out of graphs: what some keys need, several as one, all tasks written out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::graph::block_set::BlockSet;
@@ -9,7 +9,6 @@ use crate::graph::keys::Keys;
 use crate::graph::layer::Layer;
 use crate::graph::layer_graph::{LayerGraph, NewLayer};
 use crate::graph::needed::{Node, propagate};
-use crate::graph::op::Op;
 use crate::ids::LayerId;
 use crate::key::Key;
 
@@ -53,7 +52,8 @@ impl LayerGraph {
         }
         whole.iter().for_each(|id| needed[id.index()] = self.kept(*id));
         let mut outputs: Vec<LayerId> = wanted.iter().map(|(id, _)| *id).chain(whole).collect();
-        outputs.sort_unstable_by_key(|id| first_place(keys, self.layer(*id)));
+        let places: HashMap<&str, usize> = keys.names().into_iter().zip(0..).collect();
+        outputs.sort_unstable_by_key(|id| places.get(self.layer(*id).name()));
         outputs.dedup();
         let nodes: Vec<Node<'_>> = self.layers().map(|(id, _)| self.node(id)).collect();
         propagate(&nodes, |at| self.kept(LayerId::at(at)), &mut needed)?;
@@ -96,14 +96,13 @@ impl LayerGraph {
     /// # Errors
     /// [`GraphError::NameClash`] when two graphs have different layers under one name.
     pub fn merge(graphs: &[LayerGraph]) -> Result<LayerGraph, GraphError> {
-        let mut outputs: Vec<Arc<Layer>> = Vec::new();
-        for output in graphs.iter().flat_map(|graph| graph.output_layers()) {
-            if !outputs.iter().any(|known| Arc::ptr_eq(known, output)) {
-                outputs.push(output.clone());
-            }
-        }
+        let mut seen = HashSet::new();
+        let outputs = graphs.iter().flat_map(|graph| graph.output_layers());
+        let outputs = outputs.filter(|output| seen.insert(Arc::as_ptr(output))).cloned().collect();
         let mut kept: HashMap<Arc<str>, BlockSet> = HashMap::new();
-        for graph in graphs {
+        let (whole, culled): (Vec<&LayerGraph>, Vec<&LayerGraph>) =
+            graphs.iter().partition(|graph| graph.is_whole());
+        for graph in culled {
             for (id, layer) in graph.layers() {
                 let (own, count) = (graph.kept(id), layer.spec().count());
                 kept.entry(layer.shared_name().clone())
@@ -111,29 +110,13 @@ impl LayerGraph {
                     .or_insert(own);
             }
         }
-        kept.retain(|_, blocks| *blocks != BlockSet::All);
+        if !kept.is_empty() {
+            let whole = LayerGraph::of(whole.iter().flat_map(|graph| graph.output_layers()).cloned());
+            kept.retain(|name, blocks| *blocks != BlockSet::All && whole.layer_named(name).is_none());
+        }
         let merged = LayerGraph::keeping(outputs, kept);
         merged.validate()?;
         Ok(merged)
-    }
-
-    /// Checks that no two layers share a name, and that what explicit tasks read is there. O(layers + tasks of
-    /// explicit layers); rules are checked block by block where they are asked.
-    ///
-    /// # Errors
-    /// What is wrong, with the names and keys.
-    pub fn validate(&self) -> Result<(), GraphError> {
-        if let Some(clash) = self.clash() {
-            return Err(clash.clone());
-        }
-        for (id, layer) in self.layers() {
-            Key::named(layer.name())?;
-            if matches!(layer.op(), Op::Tasks(_)) {
-                let node = self.node(id);
-                self.kept(id).iter(layer.spec().count()).try_for_each(|task| node.reads(task).map(drop))?;
-            }
-        }
-        Ok(())
     }
 
     /// The graph of layers that name their inputs, in any order; the outputs are those that nobody reads. Every layer
@@ -215,9 +198,4 @@ impl LayerGraph {
             ),
         }
     }
-}
-
-/// Where a layer's name first comes among the keys.
-fn first_place(keys: &Keys, layer: &Layer) -> usize {
-    keys.names().iter().position(|name| *name == layer.name()).unwrap_or(usize::MAX)
 }

@@ -251,7 +251,7 @@ pub enum GraphError {
         /// The second.
         right: String,
         /// The annotation in the way.
-        conflict: Conflict,
+        conflict: Box<Conflict>,
     },
     /// A rewrite without a layer to take annotations from.
     #[error(

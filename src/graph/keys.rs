@@ -1,5 +1,6 @@
 //! The keys of a collection: nested, and written out only where somebody walks over them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::key::{Key, KeyError};
@@ -37,21 +38,22 @@ impl Keys {
         self.len() == 0
     }
 
-    /// The names that the keys have, each once, in order.
+    /// The names that the keys have, each once, in order. O(lists).
     pub fn names(&self) -> Vec<&str> {
-        let mut names = Vec::new();
-        self.collect_names(&mut names);
+        let (mut names, mut seen) = (Vec::new(), HashSet::new());
+        self.for_each_name(&mut |name| {
+            if seen.insert(name) {
+                names.push(name);
+            }
+        });
         names
     }
 
-    fn collect_names<'a>(&'a self, names: &mut Vec<&'a str>) {
-        let name = match self {
-            Keys::One(key) => key.name(),
-            Keys::Grid { name, .. } => name,
-            Keys::List(lists) => return lists.iter().for_each(|keys| keys.collect_names(names)),
-        };
-        if !names.contains(&name) {
-            names.push(name);
+    fn for_each_name<'a>(&'a self, visit: &mut impl FnMut(&'a str)) {
+        match self {
+            Keys::One(key) => visit(key.name()),
+            Keys::Grid { name, .. } => visit(name),
+            Keys::List(lists) => lists.iter().for_each(|keys| keys.for_each_name(visit)),
         }
     }
 

@@ -125,8 +125,9 @@ impl Layer {
         naming: Naming,
     ) -> Result<Arc<Self>, GraphError> {
         let (first, rest) = sources.split_first().ok_or(GraphError::NothingToRewrite)?;
-        let mut own =
-            Own { label: first.label.clone(), annotations: first.annotations.clone(), origins: None };
+        // What waits for several layers belongs to none of them.
+        let label = first.label.clone().filter(|_| rest.is_empty() || !matches!(body.op, Op::Wait(_)));
+        let mut own = Own { label, annotations: first.annotations.clone(), origins: None };
         for other in rest {
             own.annotations = match body.op {
                 // A wait does nothing that an annotation could govern two ways: it carries what all agree on.
@@ -134,7 +135,7 @@ impl Layer {
                 _ => own.annotations.combined(&other.annotations).map_err(|conflict| GraphError::Merge {
                     left: first.name.to_string(),
                     right: other.name.to_string(),
-                    conflict,
+                    conflict: Box::new(conflict),
                 })?,
             };
         }

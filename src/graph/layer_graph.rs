@@ -60,8 +60,6 @@ pub enum NewLayer {
         /// Bytes of one value.
         bytes: u64,
     },
-    /// A built-in operation.
-    Body(LayerBody),
 }
 
 impl LayerGraph {
@@ -186,6 +184,11 @@ impl LayerGraph {
         users
     }
 
+    /// Whether all of every layer is kept: the graph wasn't culled.
+    pub(super) fn is_whole(&self) -> bool {
+        self.0.kept.is_empty()
+    }
+
     /// What is kept of a layer: all of it, unless the graph was culled.
     pub fn kept(&self, id: LayerId) -> BlockSet {
         self.kept_of(self.layer(id))
@@ -301,7 +304,6 @@ impl NewLayer {
                 };
                 Ok(LayerBody { op: Op::Tasks(Arc::new(table)), spec })
             }
-            NewLayer::Body(body) => Ok(body),
         }
     }
 }

@@ -15,7 +15,8 @@ use crate::key::{Key, KeyPart};
 use crate::token::{Token, Tokenizer};
 use crate::value::{Object, Value};
 
-pub(crate) type Run = dyn Fn(&[Value]) -> Result<Object, TaskError> + Send + Sync;
+/// What a task calls, on the values of its arguments.
+pub type Run = dyn Fn(&[Value]) -> Result<Object, TaskError> + Send + Sync;
 
 /// A function that tasks call.
 #[derive(Clone)]

@@ -20,6 +20,8 @@ pub mod terms;
 pub mod transfer;
 pub mod verify;
 
+use std::collections::HashMap;
+
 use crate::dtype::DType;
 use crate::graph::block_set::BlockSet;
 use crate::graph::chunking::Chunking;
@@ -186,12 +188,9 @@ fn outputs(graph: &LayerGraph, groups: &Groups) -> Vec<PlanOutput> {
 }
 
 /// For each output of the graph that isn't a sink, its place among the plan's outputs.
-fn requested(graph: &LayerGraph, groups: &Groups, outputs: &[PlanOutput]) -> Vec<u16> {
-    let place = |&layer: &LayerId| {
-        let group = groups.of(layer).0;
-        outputs.iter().position(|output| output.layer == group).map(|at| at as u16)
-    };
-    graph.outputs().iter().filter_map(place).collect()
+fn requested(graph: &LayerGraph, groups: &Groups, outputs: &[PlanOutput]) -> Vec<u32> {
+    let places: HashMap<u32, u32> = outputs.iter().zip(0..).map(|(output, at)| (output.layer, at)).collect();
+    graph.outputs().iter().filter_map(|&layer| places.get(&groups.of(layer).0).copied()).collect()
 }
 
 /// Renumbers tasks by their planned order.

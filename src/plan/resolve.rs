@@ -412,20 +412,12 @@ impl std::fmt::Display for Obstacle {
 
 /// The class that annotations ask for; `None` when they ask for no device.
 fn class_of(annotations: &Annotations) -> Option<PlacementClass> {
-    match annotations.device() {
-        Some(DeviceWish::Cpu) => Some(PlacementClass::Host),
-        Some(DeviceWish::Gpu) => Some(PlacementClass::Gpu),
-        Some(DeviceWish::PreferGpu) => Some(PlacementClass::PreferGpu),
-        Some(DeviceWish::Any) => Some(PlacementClass::Any),
-        None if annotations.gpu().is_some() => Some(PlacementClass::Gpu),
-        None if annotations.memory().is_some()
-            || annotations.function("memory").is_some()
-            || annotations.workers().is_some() =>
-        {
-            Some(PlacementClass::Any)
-        }
-        None => None,
-    }
+    Some(match annotations.asks_for()? {
+        DeviceWish::Cpu => PlacementClass::Host,
+        DeviceWish::Gpu => PlacementClass::Gpu,
+        DeviceWish::PreferGpu => PlacementClass::PreferGpu,
+        DeviceWish::Any => PlacementClass::Any,
+    })
 }
 
 /// The placement part of the annotations, as the user would write it.

@@ -3,7 +3,7 @@
 //! A value is copied once to each memory that reads it. Two memories without a path of their own are joined
 //! by two copies, through the host's.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::graph::block_set::BlockSet;
 use crate::graph::layer_graph::LayerGraph;
@@ -24,9 +24,9 @@ pub fn transfer(
 ) -> TaskGraph {
     let mut pass =
         Pass { graph, groups, machine, out: TaskGraph::default(), copies: HashMap::new(), moved: Vec::new() };
-    let mut output_of: HashMap<u32, (u16, &BlockSet)> = HashMap::new();
+    let mut output_of: HashMap<u32, (u32, &BlockSet)> = HashMap::new();
     for (output, kept) in kept.iter().enumerate() {
-        output_of.insert(kept.layer, (output as u16, &kept.blocks));
+        output_of.insert(kept.layer, (output as u32, &kept.blocks));
     }
     for (at, task) in tasks.tasks.iter().enumerate() {
         let memory = machine.memory_of(task.device);
@@ -67,9 +67,10 @@ pub struct Kept {
 pub fn kept(graph: &LayerGraph, groups: &Groups) -> Vec<Kept> {
     let is_sink = |layer| matches!(graph.layer(layer).op(), crate::graph::op::Op::Store(_));
     let mut kept: Vec<Kept> = Vec::new();
+    let mut seen = HashSet::new();
     for &output in graph.outputs().iter().filter(|&&output| !is_sink(output)) {
         let layer = groups.of(output).0;
-        if kept.iter().all(|other| other.layer != layer) {
+        if seen.insert(layer) {
             kept.push(Kept { layer, blocks: graph.kept(output) });
         }
     }

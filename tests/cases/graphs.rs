@@ -346,6 +346,37 @@ fn c12_a_chain_of_calls_builds_and_runs_without_recursion() {
 }
 
 #[test]
+fn c12_many_independent_calls_are_computed_at_once() {
+    let links: usize = 100_000;
+    let base = Delayed::literal(1i64);
+    let calls: Vec<Delayed<usize>> =
+        (0..links).map(|at| Delayed::call("each", (&base,), move |n: &i64| at + *n as usize)).collect();
+    let values = session().compute(&calls).unwrap();
+    assert!(values.iter().enumerate().all(|(at, value)| **value == at + 1));
+    let total =
+        Delayed::call("total", (calls.iter().take(5000).collect::<Vec<_>>(),), |all: &[Arc<usize>]| {
+            all.iter().map(|n| **n).sum::<usize>()
+        });
+    assert_eq!(*session().compute(&total).unwrap(), 5000 * 5001 / 2);
+    let done = checkpoint(&calls, SplitEvery::Auto).unwrap();
+    session().compute(&done).unwrap();
+    let every: Vec<&Delayed<usize>> = calls.iter().collect();
+    let refused = Delayed::call("too many", (every,), |all: &[Arc<usize>]| all.len());
+    let error = refused.layer().unwrap_err().to_string();
+    assert!(error.contains("65534"), "{error}");
+}
+
+#[test]
+fn c13_a_chain_of_a_thousand_layers_becomes_one_kernel() {
+    let chain = (0..1000).fold(Array::zeros([1024], DType::F64), |x, i| &x + f64::from(i));
+    let prepared = session().prepare(&[chain.layer().unwrap().clone()]).unwrap();
+    assert_eq!((prepared.plan.layers.len(), prepared.plan.kernels.len()), (1, 1));
+    assert_eq!(prepared.plan.layers[0].sources.len(), 1001);
+    let value = session().compute(&chain).unwrap().to_vec::<f64>().unwrap();
+    assert_eq!(value, vec![499_500.0; 1024]);
+}
+
+#[test]
 fn c14_nothing_runs_while_a_graph_is_built_or_looked_at() {
     let ran = Arc::new(AtomicUsize::new(0));
     let counter = ran.clone();

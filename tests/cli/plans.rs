@@ -72,6 +72,39 @@ fn a_plan_writes_nothing() {
     assert_eq!(scratch.names(), ["p.toml"]);
 }
 
+#[test]
+fn hillshade_as_a_picture() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let scratch = Scratch::new();
+    for name in ["graph.svg", "graph.dot"] {
+        let path = scratch.path().join(name);
+        let draw = ["--machine", "examples/machines/one-gpu.toml", "--draw", &path.to_string_lossy()];
+        let ran = ran(command(root, &["plan", "examples/hillshade.toml"]).args(draw));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(ran.stdout.ends_with(&format!("drew {}\n", path.display())), "{}", ran.stdout);
+        let text = std::fs::read_to_string(path).unwrap();
+        insta::assert_snapshot!(format!("hillshade_{}", name.replace('.', "_")), text);
+    }
+    assert_eq!(scratch.names(), ["graph.dot", "graph.svg"]);
+}
+
+#[test]
+fn a_picture_of_another_kind_or_place_is_refused() {
+    let scratch = Scratch::new().with("p.toml", IMPOSSIBLE.replace("900 TiB", "1 KiB"));
+    for (name, said) in [
+        ("graph.png", "the name must end in .svg or, for Graphviz, in .dot"),
+        ("graph", "the name must end in .svg or, for Graphviz, in .dot"),
+        ("nowhere/graph.svg", "cannot write nowhere/graph.svg: there is no folder nowhere"),
+    ] {
+        let ran = scratch.outcrop(&["plan", "p.toml", "--cpu-only", "--draw", name]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{name}");
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+    let ran = scratch.outcrop(&["plan", "p.toml", "--cpu-only", "--json", "--draw", "p.SVG"]);
+    assert!(serde_json::from_str::<serde_json::Value>(&ran.stdout).is_ok(), "{}", ran.stdout);
+    assert_eq!(scratch.names(), ["p.SVG", "p.toml"]);
+}
+
 /// The default below what the layer says, and the command line above it; the report shows both.
 #[test]
 fn defaults_and_overrides_are_shown() {

@@ -20,7 +20,7 @@ use crate::graph::error::GraphError;
 use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::op::Op;
 use crate::graph::rule::Read;
-use crate::graph::tasks::{Function, Slot, TaskTable};
+use crate::graph::tasks::{Function, Run, Slot, TaskTable};
 use crate::graph::value_spec::ValueSpec;
 use crate::token::{Token, Tokenize, Tokenizer};
 use crate::value::{Object, Value};
@@ -261,11 +261,7 @@ pub trait Arguments<F, R, M> {
     ///
     /// # Errors
     /// A collection was built wrongly.
-    fn bind_all(
-        &self,
-        call: &mut Calling,
-        run: F,
-    ) -> Result<Arc<dyn Fn(&[Value]) -> Result<Object, TaskError> + Send + Sync>, GraphError>;
+    fn bind_all(&self, call: &mut Calling, run: F) -> Result<Arc<Run>, GraphError>;
 }
 
 macro_rules! arguments {
@@ -281,7 +277,7 @@ macro_rules! arguments {
                 &self,
                 call: &mut Calling,
                 run: Func,
-            ) -> Result<Arc<dyn Fn(&[Value]) -> Result<Object, TaskError> + Send + Sync>, GraphError> {
+            ) -> Result<Arc<Run>, GraphError> {
                 let _ = &call;
                 let readers = ($(self.$at.bind(call)?,)*);
                 Ok(Arc::new(move |values| {
