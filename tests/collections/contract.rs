@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use outcrop::annotate::{Annotations, annotate};
 use outcrop::collections::contract::rebuilt_layer;
 use outcrop::collections::delayed::function;
+use outcrop::collections::manipulate::{Options, clone};
 use outcrop::collections::{Array, Collection, Computed, Delayed, Optimizer, Rename, array::Over, nested};
 use outcrop::graph::error::GraphError;
 use outcrop::graph::keys::Keys;
@@ -31,6 +32,8 @@ fn arrays_pass() {
         check_collection(array, &session, |a, b| a.token() == b.token()).unwrap();
         let held = session.persist(array).unwrap();
         check_collection(&held, &session, |a, b| a.token() == b.token()).unwrap();
+        let copy = clone(&held, &Options::new()).unwrap();
+        assert_eq!(copy.token().unwrap(), array.token().unwrap(), "a copy of what is held has its content");
     }
 }
 

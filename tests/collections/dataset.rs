@@ -63,7 +63,8 @@ fn case_c08_a_composite_rebuilds_through_a_rename_map_with_extra_entries() {
         let graph = dataset.graph().unwrap();
         let layer = graph.layer_named(old).unwrap().clone();
         let naming = Naming::Exact(new.into());
-        Layer::from_layers(&[layer.clone()], layer.body(), layer.inputs().to_vec(), vec![], naming).unwrap()
+        let source = std::slice::from_ref(&layer);
+        Layer::from_layers(source, layer.body(), layer.inputs().to_vec(), vec![], naming).unwrap()
     };
     let graph = LayerGraph::of([under("first", "one"), under("second", "second")]);
     let rename: Rename = [("first", "one"), ("third", "two"), ("one", "four")].into_iter().collect();

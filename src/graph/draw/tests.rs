@@ -122,7 +122,7 @@ fn the_legend_has_what_occurs() {
             .filter(|words| document.contains(&format!(">{words}</text></g>")))
             .collect::<Vec<_>>()
     };
-    assert_eq!(words(&graph(&[x.clone()])), ["host"]);
+    assert_eq!(words(&graph(std::slice::from_ref(&x))), ["host"]);
     let gpu = annotate(Annotations::new().set("device", "gpu").unwrap(), || &x + 1.0);
     assert_eq!(words(&graph(&[gpu])), ["host", "GPU"]);
     assert!(words(&LayerGraph::default()).is_empty());

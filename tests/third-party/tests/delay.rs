@@ -10,10 +10,7 @@ use outcrop::settings::Config;
 use third_party::{Delay, Ragged, delayed};
 
 /// Delays, checks the graphs, and computes original and variant side by side.
-fn side_by_side<C: Collections>(original: &C, blocks: usize) -> (C::Values, C::Values)
-where
-    C: Clone,
-{
+fn side_by_side<C: Collections + Clone>(original: &C, blocks: usize) -> (C::Values, C::Values) {
     let delay = Delay::of(Duration::from_millis(10));
     let slow = delayed(original, &delay).unwrap();
     let (old, new) = (original.output_layers().unwrap(), slow.output_layers().unwrap());
