@@ -245,7 +245,10 @@ pub fn rebuilt_layer(old: &Layer, graph: &LayerGraph, rename: &Rename) -> Result
     if layer.spec() == old.spec() {
         return Ok(layer);
     }
-    let (expected, found) = (old.spec().to_string(), layer.spec().to_string());
+    let (expected, mut found) = (old.spec().to_string(), layer.spec().to_string());
+    if layer.spec().keys != old.spec().keys {
+        found += " under other keys";
+    }
     Err(GraphError::WrongLayer { name: name.to_owned(), expected, found })
 }
 

@@ -13,7 +13,7 @@ use outcrop::key::{Key, KeyPart};
 use outcrop::session::Session;
 use outcrop::testing::check_collection;
 use outcrop::value::Object;
-use third_party::{Delay, delayed};
+use third_party::{Delay, Ragged, delayed};
 
 /// Numbers by the names of regions.
 #[derive(Clone)]
@@ -75,6 +75,15 @@ fn keys_of_any_parts_go_through_every_generic_function() {
     let slow = delayed(&regions, &Delay::of(Default::default())).unwrap();
     let (one, two, three) = session.compute(&(regions, slow, held)).unwrap();
     assert_eq!((&one, &two, &three), (&vec![3, 4, 7], &one, &one));
+}
+
+#[test]
+fn numbered_objects_do_not_take_the_place_of_named_ones() {
+    let regions = Regions::new().unwrap();
+    let rows = Ragged::from_rows("", vec![vec![]; 3], 1).unwrap();
+    let graph = LayerGraph::of([rows.partitions().named("regions")]);
+    let error = regions.rebuild(&graph, &Rename::none()).map(drop).unwrap_err();
+    assert_eq!(error.to_string(), "the layer 'regions' makes 3 objects under other keys, not 3 objects");
 }
 
 #[test]
