@@ -69,7 +69,7 @@ pub struct Step {
     /// The compiled kernel that it launches, or [`Step::NO_KERNEL`].
     pub kernel: u32,
     /// The block of the layer's result; for a fold, of the reduction's domain.
-    pub block: u32,
+    pub block: u64,
     /// The device that executes it. A transfer is executed by the device at its far end.
     pub device: DeviceId,
     /// The memory that its value lives in.

@@ -22,6 +22,11 @@ impl Token {
         value.tokenize(Tokenizer::new("value")).finish()
     }
 
+    /// Its 128 bits.
+    pub fn bytes(&self) -> [u8; 16] {
+        self.0
+    }
+
     /// The first 16 hexadecimal digits, for names that people read: among a million names, two are the same
     /// with a probability below 10^-7.
     pub fn short(&self) -> String {

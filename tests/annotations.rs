@@ -70,7 +70,7 @@ fn layer_of<'p>(plan: &'p Plan, label: &str) -> &'p SourceLayer {
 }
 
 /// The terms of a layer's tasks by block; all tasks of a block must have the same.
-fn terms_of<'p>(plan: &'p Plan, layer: &str, kind: StepKind) -> BTreeMap<u32, &'p Terms> {
+fn terms_of<'p>(plan: &'p Plan, layer: &str, kind: StepKind) -> BTreeMap<u64, &'p Terms> {
     let of_layer =
         plan.steps.iter().filter(|s| s.kind == kind && plan.layers[s.layer as usize].name == layer);
     of_layer.map(|step| (step.block, &plan.terms[step.terms as usize])).collect()
@@ -174,10 +174,10 @@ fn functions_give_each_task_its_terms() {
     let plan = planned_on(&y, "cpu-only", &declared).unwrap();
     let terms = terms_of(&plan, "y", StepKind::Map);
     for (block, terms) in terms {
-        assert_eq!(terms.retries, block);
-        assert_eq!(terms.timeout, Some(std::time::Duration::from_secs(u64::from(block) + 1)));
+        assert_eq!(u64::from(terms.retries), block);
+        assert_eq!(terms.timeout, Some(std::time::Duration::from_secs(block + 1)));
         assert_eq!(terms.reserve, if block % 2 == 1 { (1 << 20) - 128 } else { 0 });
-        let tape: Vec<(u16, u64)> = if block == 0 { vec![] } else { vec![(0, u64::from(block) * 500_000)] };
+        let tape: Vec<(u16, u64)> = if block == 0 { vec![] } else { vec![(0, block * 500_000)] };
         assert_eq!(terms.resources.as_slice(), tape);
     }
     assert_eq!(plan.terms.len(), 5, "four of 'y', one of the source");

@@ -16,6 +16,7 @@
 mod build;
 mod collection;
 mod create;
+mod delayed;
 mod elementwise;
 mod operators;
 mod reduce;
@@ -50,6 +51,15 @@ impl Array {
         }
         let (name, found) = (layer.name().to_owned(), layer.spec().to_string());
         Array::keep(Err(GraphError::WrongLayer { name, expected: "blocks of an array".to_owned(), found }))
+    }
+
+    /// The array of a layer that could be built; else an array that carries what was wrong, with the line of the call.
+    #[track_caller]
+    pub fn deferred(built: Result<Arc<Layer>, GraphError>) -> Self {
+        match built {
+            Ok(layer) => Array::from_layer(layer),
+            Err(error) => Array::keep(Err(error)),
+        }
     }
 
     /// The layer that makes this array, or what was wrong with the call that should have made it.

@@ -103,6 +103,12 @@ impl<T: Any + Send + Sync> Delayed<T> {
         }
     }
 
+    /// The value of a layer that could be built; else a value that carries what was wrong, with the line of the call.
+    #[track_caller]
+    pub fn deferred(built: Result<Arc<Layer>, GraphError>) -> Self {
+        Delayed::keep(built.and_then(|layer| Delayed::<T>::from_layer(layer)?.layer().cloned()))
+    }
+
     /// The layer that makes it.
     ///
     /// # Errors

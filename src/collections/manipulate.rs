@@ -43,7 +43,7 @@ use crate::token::{Token, Tokenize, Tokenizer};
 /// Layers that one waiting layer reads at most.
 const INPUTS_MAX: usize = 1 << 12;
 
-/// How many values a task of a barrier waits for.
+/// How many values a task of a tree reads or waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SplitEvery {
     /// Eight.
@@ -53,6 +53,26 @@ pub enum SplitEvery {
     Flat,
     /// So many, at least 2.
     Values(usize),
+}
+
+impl SplitEvery {
+    /// The number; `usize::MAX` for [`SplitEvery::Flat`].
+    ///
+    /// # Errors
+    /// Fewer than 2.
+    pub fn values(self) -> Result<usize, GraphError> {
+        match self {
+            SplitEvery::Auto => Ok(SPLIT_EVERY),
+            SplitEvery::Flat => Ok(usize::MAX),
+            SplitEvery::Values(values) if values >= 2 => Ok(values),
+            SplitEvery::Values(values) => {
+                let problem =
+                    "a tree whose tasks take fewer than two values never ends in one; give at least 2";
+                let (op, argument, value) = ("split_every", "values", values.to_string());
+                Err(GraphError::Argument { op, argument, value, problem })
+            }
+        }
+    }
 }
 
 /// What [`clone`] and [`bind`] may be told.
@@ -195,17 +215,7 @@ fn copy<C: Collections>(
 
 /// One waiting layer that ends a tree over the values of all members.
 fn barrier(members: &[Member], split_every: SplitEvery) -> Result<Arc<Layer>, GraphError> {
-    let every = match split_every {
-        SplitEvery::Auto => SPLIT_EVERY,
-        SplitEvery::Flat => usize::MAX,
-        SplitEvery::Values(values) if values >= 2 => values,
-        SplitEvery::Values(values) => {
-            let problem =
-                "a tree whose tasks wait for fewer than two values never ends in one; give at least 2";
-            let (op, argument, value) = ("split_every", "values", values.to_string());
-            return Err(GraphError::Argument { op, argument, value, problem });
-        }
-    };
+    let every = split_every.values()?;
     let mut ends: Vec<Arc<Layer>> = Vec::new();
     let mut known: HashSet<Arc<str>> = HashSet::new();
     for member in members {

@@ -274,8 +274,8 @@ pub enum GraphError {
 }
 
 impl GraphError {
-    /// The error with the place of a call, unless it has one.
-    pub(crate) fn at(self, caller: &'static std::panic::Location<'static>) -> GraphError {
+    /// The error with the place of a call, unless it has one: for collections that carry their errors.
+    pub fn at(self, caller: &'static std::panic::Location<'static>) -> GraphError {
         match self {
             at @ GraphError::At { .. } => at,
             plain => GraphError::At { file: caller.file(), line: caller.line(), source: Box::new(plain) },

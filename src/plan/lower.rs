@@ -376,7 +376,7 @@ impl Draft<'_> {
             kind,
             layer: self.index,
             kernel,
-            block: block as u32,
+            block: block as u64,
             device: self.device,
             memory: crate::machine::MemoryId::HOST,
             bytes,

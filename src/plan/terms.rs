@@ -71,8 +71,8 @@ pub fn assign(
 
 /// For each task, the block of its layer's result that it works for: states and padded copies work for the
 /// block that they end in.
-fn owners(tasks: &TaskGraph) -> Vec<u32> {
-    let mut owners: Vec<u32> = tasks.tasks.iter().map(|task| task.block).collect();
+fn owners(tasks: &TaskGraph) -> Vec<u64> {
+    let mut owners: Vec<u64> = tasks.tasks.iter().map(|task| task.block).collect();
     for at in (0..owners.len()).rev() {
         let task = &tasks.tasks[at];
         for &(from, _) in tasks.operands(at as u32) {

@@ -7,7 +7,9 @@ use outcrop::annotate::{Annotations, annotate};
 use outcrop::collections::contract::rebuilt_layer;
 use outcrop::collections::delayed::function;
 use outcrop::collections::manipulate::{Options, clone};
-use outcrop::collections::{Array, Collection, Computed, Delayed, Optimizer, Rename, array::Over, nested};
+use outcrop::collections::{
+    Array, Bag, Collection, Computed, Delayed, Optimizer, Rename, array::Over, nested,
+};
 use outcrop::graph::error::GraphError;
 use outcrop::graph::keys::Keys;
 use outcrop::graph::layer::{Layer, Naming};
@@ -51,6 +53,17 @@ fn delayed_values_pass() {
     });
     for value in [&three, &counted, &Delayed::opaque(4), &counted.named("mine")] {
         check_collection(value, &session, PartialEq::eq).unwrap();
+    }
+}
+
+#[test]
+fn bags_pass() {
+    let session = session();
+    let urgent = Annotations::new().with_priority(1.0).unwrap();
+    let bag = annotate(urgent, || Bag::range(0..10, 3));
+    for bag in [&bag, &Bag::from_vec(vec![3, 1, 2], 2), &Bag::from_partitions(vec![vec![], vec![1]])] {
+        check_collection(bag, &session, PartialEq::eq).unwrap();
+        check_collection(&session.persist(bag).unwrap(), &session, PartialEq::eq).unwrap();
     }
 }
 
