@@ -236,18 +236,23 @@ fn barrier(members: &[Member], split_every: SplitEvery) -> Result<Arc<Layer>, Gr
     ends.pop().ok_or(GraphError::BindToNothing)
 }
 
-/// Which values of a layer are among a collection's keys.
+/// Which values of a layer are among a collection's keys. O(lists) for a whole layer, else O(keys that have its name).
 fn asked_for(keys: &Keys, layer: &Layer) -> Result<BlockSet, GraphError> {
     let count = layer.spec().count();
-    if let Keys::Grid { name, grid } = keys
-        && **name == *layer.name()
-        && grid.elements() == count
-    {
-        return Ok(BlockSet::All);
-    }
     let mut blocks = Vec::new();
-    for key in keys.iter() {
-        blocks.extend(layer.block_of(&key?));
+    let mut open = vec![keys];
+    while let Some(keys) = open.pop() {
+        match keys {
+            Keys::List(lists) => open.extend(lists),
+            Keys::One(key) => blocks.extend(layer.block_of(key)),
+            Keys::Grid { name, .. } if **name != *layer.name() => {}
+            Keys::Grid { grid, .. } if grid.elements() == count => return Ok(BlockSet::All),
+            Keys::Grid { .. } => {
+                for key in keys.iter() {
+                    blocks.extend(layer.block_of(&key?));
+                }
+            }
+        }
     }
     Ok(BlockSet::of(blocks, count))
 }
