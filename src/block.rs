@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 
@@ -208,24 +209,50 @@ impl Block {
     }
 }
 
+/// Equal blocks have one type, one shape, and the same bits in every element, wherever these lie: `-0.0` isn't `0.0`,
+/// and a NaN equals itself, as in [tokens](Block::token). Blocks that aren't on the host equal nothing. O(bytes).
+///
+/// ```
+/// use outcrop::block::Block;
+/// let block = |values: &[f64]| Block::from_slice([2], values).unwrap();
+/// assert_eq!(block(&[f64::NAN, 0.0]), block(&[f64::NAN, 0.0]));
+/// assert_ne!(block(&[1.0, 0.0]), block(&[1.0, -0.0]));
+/// ```
+impl PartialEq for Block {
+    fn eq(&self, other: &Block) -> bool {
+        if self.dtype() != other.dtype() || self.shape() != other.shape() {
+            return false;
+        }
+        match (self.contiguous_bytes(), other.contiguous_bytes()) {
+            (Some(left), Some(right)) => left == right,
+            _ => self.token().is_some_and(|token| Some(token) == other.token()),
+        }
+    }
+}
+
 /// A host block that one task fills, and that nobody else sees before it is done.
+///
+/// Its memory holds nothing of use before; a task that says that it wrote its block must have filled it.
 #[derive(Debug)]
-pub struct OutputBlock<'a>(&'a Block);
+pub struct OutputBlock<'a> {
+    block: &'a Block,
+    written: &'a AtomicBool,
+}
 
 impl<'a> OutputBlock<'a> {
-    /// The block as its task's own; `None` when it isn't on the host.
-    pub(crate) fn new(block: &'a Block) -> Option<Self> {
-        block.host_pointer().map(|_| OutputBlock(block))
+    /// The block as its task's own, and what says later whether it was filled; `None` when it isn't on the host.
+    pub(crate) fn new(block: &'a Block, written: &'a AtomicBool) -> Option<Self> {
+        block.host_pointer().map(|_| OutputBlock { block, written })
     }
 
     /// Extents.
     pub fn shape(&self) -> &Shape {
-        self.0.shape()
+        self.block.shape()
     }
 
     /// Element type.
     pub fn dtype(&self) -> DType {
-        self.0.dtype()
+        self.block.dtype()
     }
 
     /// Fills the block with `values`, in C order. `false`, and nothing is written, when they are of another type or
@@ -235,15 +262,16 @@ impl<'a> OutputBlock<'a> {
         if T::DTYPE != self.dtype() || values.len() != self.shape().elements() {
             return false;
         }
-        let Some(start) = self.0.host_pointer() else { return false };
+        let Some(start) = self.block.host_pointer() else { return false };
         let mut from = values.chunks(self.shape().last().copied().unwrap_or(1).max(1));
-        for_each_row(&self.0.layout, |offset, _, stride| {
+        for_each_row(&self.block.layout, |offset, _, stride| {
             for (step, value) in from.next().unwrap_or_default().iter().enumerate() {
                 // SAFETY: the layout lies inside the buffer, is aligned for every element type, and holds elements
                 // of type `T`; nobody else touches a task's output while the task runs.
                 unsafe { *start.cast::<T>().offset(offset + step as isize * stride) = *value };
             }
         });
+        self.written.store(true, Ordering::Relaxed);
         true
     }
 
@@ -358,13 +386,25 @@ mod tests {
     fn outputs_are_filled_in_c_order_and_only_with_what_fits() {
         let whole = Block::from_slice([3, 4], &[0i32; 12]).unwrap();
         let part = whole.part(&Region { origin: [1, 1].into(), shape: [2, 2].into() });
-        let mut output = OutputBlock::new(&part).unwrap();
+        let written = AtomicBool::new(false);
+        let mut output = OutputBlock::new(&part, &written).unwrap();
+        assert!(!output.write(&[1, 2, 3i32]) && !written.load(Ordering::Relaxed));
         assert!(output.write(&[1, 2, 3, 4i32]));
-        assert!(!output.write(&[1, 2, 3i32]) && !output.write(&[1f32; 4]));
+        assert!(written.load(Ordering::Relaxed) && !output.write(&[1f32; 4]));
         assert_eq!(whole.to_vec::<i32>().unwrap(), [0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0]);
         assert!(output.copy_from(&Block::from_slice([2, 2], &[9i32; 4]).unwrap()));
         assert!(!output.copy_from(&Block::from_slice([4], &[9i32; 4]).unwrap()));
         assert_eq!(part.to_vec::<i32>().unwrap(), [9; 4]);
+    }
+
+    #[test]
+    fn blocks_are_equal_by_type_shape_and_bits() {
+        let whole = Block::from_slice([2, 2], &[1i32, 2, 1, 2]).unwrap();
+        let column = |at| whole.part(&Region { origin: [0, at].into(), shape: [2, 1].into() });
+        assert_eq!(column(1), Block::from_slice([2, 1], &[2i32, 2]).unwrap());
+        assert_ne!(column(0), column(1));
+        assert_ne!(whole, Block::from_slice([4], &[1i32, 2, 1, 2]).unwrap());
+        assert_ne!(whole, Block::from_slice([2, 2], &[1u32, 2, 1, 2]).unwrap());
     }
 
     #[test]
