@@ -46,7 +46,7 @@
 //! let parse = try_function("parse", 1, |line: &String| line.trim().parse::<i64>());
 //! let lines = ["1", " 20 ", "300"].map(String::from);
 //! let patient = Annotations::new().with_retries(3)?;
-//! let numbers = annotate(patient, || lines.map(|line| parse.call((Literal::new(line),)))); // each is tried four times
+//! let numbers = annotate(patient, || lines.map(|line| parse.call((Literal::new(line),)))); // each is tried up to four times
 //! let range = Delayed::call("range", (Vec::from(numbers.each_ref()),), |all: &[Arc<i64>]| {
 //!     (all.iter().min().map(|n| **n), all.iter().max().map(|n| **n))
 //! });

@@ -71,7 +71,7 @@ impl<T: Any + Send + Sync> Literal<T> {
     }
 }
 
-/// A third party's collection as what computing it gives.
+/// A third party's collection, which must be `Send` and `Sync`, as what computing it gives.
 pub struct Whole<'a, C>(pub &'a C);
 
 impl<T: Any + Send + Sync> Argument for &Delayed<T> {
