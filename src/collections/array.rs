@@ -17,6 +17,7 @@
 //! [custom operation](crate::graph::custom); [`Array::from_delayed`] and [`Bag::to_array`](crate::collections::Bag::to_array)
 //! lead back.
 
+mod blocks;
 mod build;
 mod collection;
 mod create;

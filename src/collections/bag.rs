@@ -39,7 +39,6 @@ mod collection;
 mod convert;
 mod create;
 mod fold;
-mod function_name;
 mod group;
 mod items;
 mod partitions;
@@ -59,7 +58,7 @@ use crate::graph::value_spec::{ValueKind, ValueSpec};
 use crate::key::Key;
 use crate::units::Bytes;
 
-pub use function_name::FunctionName;
+pub use crate::collections::function_name::FunctionName;
 
 /// A lazy list of `T` in partitions; [this module's documentation](self) is the guide. Cloning is cheap: clones share
 /// the layer.

@@ -44,6 +44,7 @@ pub mod computed;
 pub mod contract;
 pub mod dataset;
 pub mod delayed;
+mod function_name;
 mod held;
 pub mod manipulate;
 pub mod nested;

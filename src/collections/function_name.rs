@@ -1,13 +1,14 @@
-//! What the functions of a bag are known by.
+//! What functions that are applied to every partition or block are known by.
 
 use crate::token::{Token, Tokenize, Tokenizer};
 
-/// The name of the functions of one call, as the first argument of [`Bag::map`](super::Bag::map) and its like.
+/// The name of the functions of one call, as the first argument of [`Bag::map`](super::Bag::map),
+/// [`Array::map_blocks`](super::Array::map_blocks) and their like.
 ///
 /// - `"double"`: what people call it. Nobody can tell the function from another: every call makes a layer of its own.
 /// - `("double", 1)`: registered under a name and a version, as [`function`](crate::collections::delayed::function)
-///   does for calls. The function is pure, and known to other runs and processes; equal calls on equal bags are one
-///   layer. Whoever changes what it computes changes the version. `L`, the values that are given along with the
+///   does for calls. The function is pure, and known to other runs and processes; equal calls on equal collections are
+///   one layer. Whoever changes what it computes changes the version. `L`, the values that are given along with the
 ///   functions, are part of the call's content, so they have to have tokens.
 ///
 /// ```
