@@ -7,6 +7,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 
@@ -210,22 +211,25 @@ impl Block {
 
 /// A host block that one task fills, and that nobody else sees before it is done.
 #[derive(Debug)]
-pub struct OutputBlock<'a>(&'a Block);
+pub struct OutputBlock<'a> {
+    block: &'a Block,
+    is_written: &'a AtomicBool,
+}
 
 impl<'a> OutputBlock<'a> {
-    /// The block as its task's own; `None` when it isn't on the host.
-    pub(crate) fn new(block: &'a Block) -> Option<Self> {
-        block.host_pointer().map(|_| OutputBlock(block))
+    /// The block as its task's own; `None` when it isn't on the host. `is_written` becomes true when it is filled.
+    pub(crate) fn new(block: &'a Block, is_written: &'a AtomicBool) -> Option<Self> {
+        block.host_pointer().map(|_| OutputBlock { block, is_written })
     }
 
     /// Extents.
     pub fn shape(&self) -> &Shape {
-        self.0.shape()
+        self.block.shape()
     }
 
     /// Element type.
     pub fn dtype(&self) -> DType {
-        self.0.dtype()
+        self.block.dtype()
     }
 
     /// Fills the block with `values`, in C order. `false`, and nothing is written, when they are of another type or
@@ -235,15 +239,16 @@ impl<'a> OutputBlock<'a> {
         if T::DTYPE != self.dtype() || values.len() != self.shape().elements() {
             return false;
         }
-        let Some(start) = self.0.host_pointer() else { return false };
+        let Some(start) = self.block.host_pointer() else { return false };
         let mut from = values.chunks(self.shape().last().copied().unwrap_or(1).max(1));
-        for_each_row(&self.0.layout, |offset, _, stride| {
+        for_each_row(&self.block.layout, |offset, _, stride| {
             for (step, value) in from.next().unwrap_or_default().iter().enumerate() {
                 // SAFETY: the layout lies inside the buffer, is aligned for every element type, and holds elements
                 // of type `T`; nobody else touches a task's output while the task runs.
                 unsafe { *start.cast::<T>().offset(offset + step as isize * stride) = *value };
             }
         });
+        self.is_written.store(true, Ordering::Relaxed);
         true
     }
 
@@ -358,13 +363,16 @@ mod tests {
     fn outputs_are_filled_in_c_order_and_only_with_what_fits() {
         let whole = Block::from_slice([3, 4], &[0i32; 12]).unwrap();
         let part = whole.part(&Region { origin: [1, 1].into(), shape: [2, 2].into() });
-        let mut output = OutputBlock::new(&part).unwrap();
+        let is_written = AtomicBool::new(false);
+        let mut output = OutputBlock::new(&part, &is_written).unwrap();
+        assert!(!output.write(&[1i32; 3]) && !is_written.load(Ordering::Relaxed));
         assert!(output.write(&[1, 2, 3, 4i32]));
         assert!(!output.write(&[1, 2, 3i32]) && !output.write(&[1f32; 4]));
         assert_eq!(whole.to_vec::<i32>().unwrap(), [0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0]);
         assert!(output.copy_from(&Block::from_slice([2, 2], &[9i32; 4]).unwrap()));
         assert!(!output.copy_from(&Block::from_slice([4], &[9i32; 4]).unwrap()));
         assert_eq!(part.to_vec::<i32>().unwrap(), [9; 4]);
+        assert!(is_written.load(Ordering::Relaxed));
     }
 
     #[test]

@@ -179,10 +179,6 @@ impl<T: Any + Send + Sync> Collection for Delayed<T> {
         Ok(Keys::One(self.key()?))
     }
 
-    fn layer_names(&self) -> Result<Vec<Arc<str>>, GraphError> {
-        Ok(vec![self.layer()?.shared_name().clone()])
-    }
-
     fn rebuild(&self, graph: &LayerGraph, rename: &Rename) -> Result<Self, GraphError> {
         Delayed::from_layer(rebuilt_layer(self.layer()?, graph, rename)?)
     }

@@ -22,7 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::collections::contract::Rename;
@@ -156,18 +156,19 @@ pub fn checkpoint<C: Collections>(
 pub fn wait_on<C: Collections>(collections: &C, split_every: SplitEvery) -> Result<C, GraphError> {
     let members = members(collections)?;
     let barrier = barrier(&members, split_every)?;
-    let mut passed: HashMap<Arc<str>, Arc<Layer>> = HashMap::new();
+    let mut seen: HashSet<Arc<str>> = HashSet::new();
+    let mut passed: Vec<(Arc<str>, Arc<Layer>)> = Vec::new();
     for layer in all_layers(&members)? {
-        if !passed.contains_key(layer.name()) {
+        if seen.insert(layer.shared_name().clone()) {
             let naming = Naming::Seeded(Tokenizer::new("wait_on").text(barrier.name()).finish());
             let body = LayerBody { op: identity(layer.spec()), spec: layer.spec().clone() };
             let source = std::slice::from_ref(&layer);
             let made = Layer::from_layers(source, body, source.to_vec(), vec![barrier.clone()], naming)?;
-            passed.insert(layer.shared_name().clone(), made);
+            passed.push((layer.shared_name().clone(), made));
         }
     }
     let rename = passed.iter().map(|(old, new)| (old.clone(), new.shared_name().clone())).collect();
-    collections.rebuild_each(&LayerGraph::of(passed.into_values()), &rename)
+    collections.rebuild_each(&LayerGraph::of(passed.into_iter().map(|(_, made)| made)), &rename)
 }
 
 /// New layers in the place of all but the omitted ones; those that read no new one wait for `barrier`.
@@ -197,8 +198,10 @@ fn copy<C: Collections>(
             copies.push(layer.clone());
             continue;
         }
+        // A task of another's making may read nothing of what its layer reads.
+        let may_read_nothing = matches!(layer.op(), Op::Tasks(_) | Op::Custom(_));
         if let Some(barrier) = barrier
-            && !graph.inputs(id).iter().any(|input| is_new[input.index()])
+            && (may_read_nothing || !graph.inputs(id).iter().any(|input| is_new[input.index()]))
         {
             after.push(barrier.clone());
         }
@@ -239,17 +242,27 @@ fn barrier(members: &[Member], split_every: SplitEvery) -> Result<Arc<Layer>, Gr
 /// Which values of a layer are among a collection's keys.
 fn asked_for(keys: &Keys, layer: &Layer) -> Result<BlockSet, GraphError> {
     let count = layer.spec().count();
-    if let Keys::Grid { name, grid } = keys
-        && **name == *layer.name()
-        && grid.elements() == count
-    {
-        return Ok(BlockSet::All);
+    match keys {
+        Keys::Grid { name, .. } if **name != *layer.name() => Ok(BlockSet::none()),
+        Keys::Grid { grid, .. } if grid.elements() == count => Ok(BlockSet::All),
+        Keys::List(lists) => {
+            let mut blocks = Vec::new();
+            for keys in lists {
+                match keys {
+                    Keys::One(key) => blocks.extend(layer.block_of(key)),
+                    _ => match asked_for(keys, layer)? {
+                        BlockSet::All => return Ok(BlockSet::All),
+                        BlockSet::Some(some) => blocks.extend(some.iter()),
+                    },
+                }
+            }
+            Ok(BlockSet::of(blocks, count))
+        }
+        Keys::One(_) | Keys::Grid { .. } => {
+            let keys = keys.iter().collect::<Result<Vec<_>, _>>()?;
+            Ok(BlockSet::of(keys.iter().filter_map(|key| layer.block_of(key)).collect(), count))
+        }
     }
-    let mut blocks = Vec::new();
-    for key in keys.iter() {
-        blocks.extend(layer.block_of(&key?));
-    }
-    Ok(BlockSet::of(blocks, count))
 }
 
 /// The end of a tree that waits for some values of `layers`, all in a row.

@@ -1,5 +1,6 @@
 //! Doing one step: gathering its operands, finding room for its value, launching.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::block::{Block, Layout, OutputBlock};
@@ -201,10 +202,17 @@ impl<'a> Work<'a> {
         };
         let spec = ValueSpec { chunks: layer.chunks.clone(), dtype: layer.dtype, kind: layer.kind };
         let room = if spec.is_array() { Some(self.room(id, step)?) } else { None };
-        let output = room.as_ref().and_then(OutputBlock::new);
+        let is_written = AtomicBool::new(false);
+        let output = room.as_ref().and_then(|room| OutputBlock::new(room, &is_written));
         let mut call = Call { block, spec: &spec, operands: &operands, output };
         match (custom.compute(&mut call)?, room) {
-            (Made::Written, Some(room)) => Ok(room.into()),
+            (Made::Written, Some(room)) if is_written.load(Ordering::Relaxed) => Ok(room.into()),
+            (Made::Written, Some(room)) => Err(TaskError::new(format!(
+                "the {} block {} is said to be written, and isn't: fill the call's output",
+                room.dtype(),
+                room.shape()
+            ))
+            .into()),
             (Made::Object(object), None) => Ok(object.into()),
             (Made::Same(at), room) => same(operands.get(at), room),
             (Made::Written, None) => {
@@ -264,7 +272,8 @@ fn same(operand: Option<&Value>, room: Option<Block>) -> Result<Value, StepError
     match (operand, room) {
         (Value::Object(_), None) => Ok(operand.clone()),
         (Value::Block(block), Some(room)) => {
-            let copied = OutputBlock::new(&room).is_some_and(|mut output| output.copy_from(block));
+            let copied = OutputBlock::new(&room, &AtomicBool::new(false))
+                .is_some_and(|mut output| output.copy_from(block));
             let (dtype, shape) = (room.dtype(), room.shape().clone());
             if copied {
                 return Ok(room.into());

@@ -31,6 +31,7 @@ pub struct Layer {
     spec: ValueSpec,
     annotations: Annotations,
     origins: Option<Arc<[Origin]>>,
+    is_held: bool,
 }
 
 /// What a layer does and what it makes: all of it but name, inputs and annotations.
@@ -66,6 +67,8 @@ pub enum Naming {
     Seeded(Token),
     /// The first source's own name and content: the layer makes the same values, whatever its operation.
     StandIn,
+    /// As [`Naming::StandIn`], of values that are there: wherever a graph has both, these are taken.
+    Held,
 }
 
 thread_local! {
@@ -152,12 +155,19 @@ impl Layer {
             let fields = inputs.iter().fold(fields, |fields, input| fields.token(input.token));
             spec.tokenize(fields).finish()
         };
+        // A copy of values that are there has them too.
+        let is_held = match &naming {
+            Naming::Held => true,
+            Naming::Seeded(_) => inputs.is_empty() && first.is_some_and(|first| first.is_held),
+            _ => false,
+        };
         let token = match (&naming, first) {
             (Naming::StandIn, Some(first)) => first.token,
+            (_, Some(first)) if is_held => first.token,
             _ => content(),
         };
         let (stem, name) = match naming {
-            Naming::StandIn => {
+            Naming::StandIn | Naming::Held => {
                 first.map_or_else(|| (op.stem(), op.stem()), |layer| (layer.stem.clone(), layer.name.clone()))
             }
             Naming::Exact(name) => (name.clone(), name),
@@ -174,7 +184,13 @@ impl Layer {
             Naming::Seeded(seed) => {
                 let old = first.map_or("", |layer| &*layer.name);
                 let stem = first.map_or_else(|| op.stem(), |layer| layer.stem.clone());
-                let identity = Tokenizer::new("seeded").token(seed).text(old).finish();
+                // Copies over other inputs are others, though the seed is the same.
+                let identity = Tokenizer::new("seeded").token(seed).text(old);
+                let identity = inputs
+                    .iter()
+                    .chain(&after)
+                    .fold(identity, |fields, input| fields.text(&input.name))
+                    .finish();
                 let name = format_name(&stem, identity, &own.annotations);
                 (stem, name)
             }
@@ -190,6 +206,7 @@ impl Layer {
             spec,
             annotations: own.annotations,
             origins: own.origins,
+            is_held,
         })
     }
 
@@ -207,6 +224,7 @@ impl Layer {
             spec: self.spec.clone(),
             annotations: self.annotations.clone(),
             origins: self.origins.clone(),
+            is_held: self.is_held,
         })
     }
 
@@ -268,6 +286,11 @@ impl Layer {
     /// Element type of its result; objects are bytes.
     pub fn dtype(&self) -> DType {
         self.spec.dtype
+    }
+
+    /// Whether its values are there, so that it stands in for a layer of the same name that would make them.
+    pub fn is_held(&self) -> bool {
+        self.is_held
     }
 
     /// What was asked for it.

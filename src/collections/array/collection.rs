@@ -1,7 +1,5 @@
 //! Arrays as collections.
 
-use std::sync::Arc;
-
 use crate::block::Block;
 use crate::collections::array::Array;
 use crate::collections::array::build::rechunk;
@@ -24,10 +22,6 @@ impl Collection for Array {
     fn keys(&self) -> Result<Keys, GraphError> {
         let layer = self.layer()?;
         Ok(Keys::Grid { name: layer.shared_name().clone(), grid: layer.chunks().grid() })
-    }
-
-    fn layer_names(&self) -> Result<Vec<Arc<str>>, GraphError> {
-        Ok(vec![self.layer()?.shared_name().clone()])
     }
 
     fn rebuild(&self, graph: &LayerGraph, rename: &Rename) -> Result<Self, GraphError> {

@@ -1,7 +1,6 @@
 //! Bags as collections, and as arguments of calls.
 
 use std::any::Any;
-use std::sync::Arc;
 
 use crate::collections::bag::Bag;
 use crate::collections::computed::Computed;
@@ -23,10 +22,6 @@ impl<T: Any + Send + Sync + Clone> Collection for Bag<T> {
     fn keys(&self) -> Result<Keys, GraphError> {
         let layer = self.layer()?;
         Ok(Keys::Grid { name: layer.shared_name().clone(), grid: layer.chunks().grid() })
-    }
-
-    fn layer_names(&self) -> Result<Vec<Arc<str>>, GraphError> {
-        Ok(vec![self.layer()?.shared_name().clone()])
     }
 
     fn rebuild(&self, graph: &LayerGraph, rename: &Rename) -> Result<Self, GraphError> {
