@@ -1,7 +1,7 @@
 //! The layers that some outputs need: a mapping from keys to what makes their values, which never writes the
 //! keys out unless somebody walks over them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use crate::graph::block_set::BlockSet;
@@ -268,14 +268,11 @@ impl LayerGraph {
     /// [`GraphError::BlockRule`]: the operation's block rule names a value that its inputs don't have.
     pub fn key_dependencies(&self, key: &Key) -> Result<Option<Vec<Key>>, GraphError> {
         let Some((id, block)) = self.find(key) else { return Ok(None) };
-        let layer = self.layer(id);
-        let mut keys = Vec::new();
+        let (mut keys, mut seen) = (Vec::new(), HashSet::new());
         for read in self.node(id).reads(block)? {
-            let source =
-                if read.input == Read::OWN { layer } else { &layer.inputs()[usize::from(read.input)] };
-            let key = source.key(read.block)?;
-            if !keys.contains(&key) {
-                keys.push(key);
+            let source = if read.input == Read::OWN { id } else { self.inputs(id)[usize::from(read.input)] };
+            if seen.insert((source, read.block)) {
+                keys.push(self.layer(source).key(read.block)?);
             }
         }
         Ok(Some(keys))

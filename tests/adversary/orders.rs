@@ -110,3 +110,12 @@ fn what_waits_is_the_same_graph_every_time() {
     let first = text(&wait_on(&parts, Default::default()).unwrap());
     assert_eq!(first, text(&wait_on(&parts, Default::default()).unwrap()));
 }
+
+#[test]
+fn long_chains_of_barriers_are_built_run_and_dropped() {
+    let x = Array::arange(0.0, 1.0, 4).rechunk(&[2]);
+    let last = (0..5000).fold(x.clone(), |parent, _| bind(&x, &parent, &Options::new()).unwrap());
+    assert_eq!(host().compute(&last).unwrap().to_vec::<f64>().unwrap(), [0.0, 1.0, 2.0, 3.0]);
+    let longer = (0..100_000).fold(x.clone(), |parent, _| bind(&x, &parent, &Options::new()).unwrap());
+    drop(longer);
+}

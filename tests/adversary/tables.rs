@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use outcrop::annotate::Overrides;
+use outcrop::annotate::{self, Annotations, KeyFunction, Overrides};
 use outcrop::collections::manipulate::{Options, clone};
 use outcrop::collections::{Array, Collection, Delayed};
 use outcrop::exec::Control;
@@ -156,6 +156,15 @@ fn many_keys_many_outputs_and_long_paths_take_linear_time() {
     let values: Vec<Delayed<i64>> = (0..count).map(|at| Delayed::literal(at as i64)).collect();
     let copies = clone(&values, &Options::new()).unwrap();
     assert_eq!(copies.len(), count);
+    // One task that reads all of them.
+    let all = Delayed::call("all", (values.iter().collect::<Vec<_>>(),), |x: &[Arc<i64>]| x.len());
+    let tasks = all.graph().unwrap().to_tasks().unwrap();
+    assert_eq!((tasks.len(), tasks[count].reads.len()), (count + 1, count));
+    assert_eq!(*host().compute(&all).unwrap(), count);
+    // A message doesn't list what nobody can read.
+    let nowhere = Overrides::new().with("nowhere", Annotations::new()).unwrap();
+    let error = host().overriding(nowhere).compute(&values).unwrap_err().to_string();
+    assert!(error.ends_with("and 59950 more") && error.len() < 2000, "{error}");
 }
 
 #[test]
@@ -188,4 +197,27 @@ fn names_that_break_pictures_do_not() {
     let svg = graph.to_svg();
     assert!(!svg.contains('\u{1}') && !svg.contains("<&") && !svg.contains("{x|y} ]]>"), "{svg}");
     assert!(graph.to_dot().contains("digraph") && graph.to_string().contains("y\""));
+}
+
+#[test]
+fn functions_of_the_key_see_the_keys_of_tasks_that_run_and_no_others() {
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let note = seen.clone();
+    let by_key = KeyFunction::new("by-key", move |key: &Key| {
+        note.lock().unwrap().push(key.clone());
+        annotate::Value::Int(key.parts().len() as i128)
+    });
+    let name =
+        |at: i64| Key::new("t", [KeyPart::Tuple(vec![at.into(), "a".into()].into()), 0.5.into()]).unwrap();
+    let tasks =
+        (0..4).map(|at| (name(at), task(if at == 0 { vec![] } else { vec![Argument::Key(name(at - 1))] })));
+    let tasks = tasks.collect();
+    let asked = Annotations::new().set("retries", by_key).unwrap();
+    let graph = annotate::annotate(asked, || table(tasks, &[])).unwrap();
+    let culled = graph.cull(&Keys::One(name(2))).unwrap();
+    let prepared = host().prepare_graph(&culled, &Overrides::new()).unwrap();
+    let mut seen = std::mem::take(&mut *seen.lock().unwrap());
+    seen.sort();
+    assert_eq!(seen, [name(0), name(1), name(2)]);
+    assert!(prepared.plan.steps.iter().all(|step| prepared.plan.terms[step.terms as usize].retries == 2));
 }
