@@ -158,7 +158,9 @@ impl Layer {
         // A copy of values that are there has them too.
         let is_held = match &naming {
             Naming::Held => true,
-            Naming::Seeded(_) => inputs.is_empty() && first.is_some_and(|first| first.is_held),
+            Naming::StandIn | Naming::Seeded(_) => {
+                inputs.is_empty() && first.is_some_and(|first| first.is_held)
+            }
             _ => false,
         };
         let token = match (&naming, first) {

@@ -44,6 +44,8 @@ fn what_is_persisted_is_made_no_second_time() {
     assert_eq!(*session.compute(&(next.clone(), held.clone())).unwrap().0, 10);
     assert_eq!(*session.compute(&(held.clone(), next)).unwrap().1, 10);
     assert_eq!(calls.load(Ordering::SeqCst), 1);
+    let sized = held.sized(outcrop::units::Bytes(1 << 10));
+    assert_eq!(*session.compute(&(made.clone(), sized)).unwrap().1, 0);
     let copy = clone(&held, &Options::new()).unwrap();
     let (a, b, c) = session.compute(&(copy, held, made)).unwrap();
     assert_eq!((*a, *b, *c, calls.load(Ordering::SeqCst)), (0, 0, 0, 1));

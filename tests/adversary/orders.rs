@@ -119,3 +119,43 @@ fn long_chains_of_barriers_are_built_run_and_dropped() {
     let longer = (0..100_000).fold(x.clone(), |parent, _| bind(&x, &parent, &Options::new()).unwrap());
     drop(longer);
 }
+
+#[test]
+fn copies_share_what_is_omitted_and_what_waits_stays_held_back() {
+    let x = (&Array::arange(0.0, 1.0, 8).rechunk(&[2]) + 1.0).named("x");
+    let y = (&x * 2.0).named("y");
+    let bound = bind(&y, &x, &Options::new().omit(&x)).unwrap();
+    let graph = LayerGraph::of([bound.layer().unwrap().clone()]);
+    assert_eq!(graph.layers().filter(|(_, layer)| layer.name() == "x").count(), 1);
+    let two = bind(&bound, &(&x + 5.0), &Options::new().omit(&x)).unwrap();
+    let three = clone(&two, &Options::new().omit(&bound)).unwrap();
+    let session = host();
+    for one in session.compute(&vec![bound, two, three, y]).unwrap() {
+        assert_eq!(one.to_vec::<f64>().unwrap()[7], 16.0);
+    }
+}
+
+#[test]
+fn graphs_that_were_culled_are_whole_again_beside_whole_ones() {
+    let x = (&Array::arange(0.0, 1.0, 8).rechunk(&[2]) + 1.0).named("x");
+    let y = (&x * 2.0).named("y");
+    let graph = y.graph().unwrap();
+    let key = |at: usize| Keys::One(Key::block("y", &[at]).unwrap());
+    let parts = [0, 3].map(|at| graph.cull(&key(at)).unwrap());
+    let both = LayerGraph::merge(&parts).unwrap();
+    assert_eq!(both.len(), parts[0].len() + parts[1].len());
+    let session = host();
+    let values = |graph: &LayerGraph| {
+        let prepared = session.prepare_graph(graph, &outcrop::annotate::Overrides::new()).unwrap();
+        session.run(&prepared, &outcrop::exec::Control::new()).unwrap().results
+    };
+    let outcrop::exec::ResultValue::Values(some) = &values(&both)[0] else { panic!("an array") };
+    let some: Vec<f64> =
+        some.iter().flat_map(|value| value.block().unwrap().to_vec::<f64>().unwrap()).collect();
+    assert_eq!(some, [2.0, 4.0, 14.0, 16.0]);
+    let whole = LayerGraph::merge(&[both, graph, parts[0].clone()]).unwrap();
+    assert_eq!(values(&whole)[0].array().unwrap().to_vec::<f64>().unwrap()[7], 16.0);
+    let inner = LayerGraph::merge(&[parts[1].clone(), x.graph().unwrap()]).unwrap();
+    let results = values(&inner);
+    assert_eq!(results[1].array().unwrap().to_vec::<f64>().unwrap().len(), 8);
+}
