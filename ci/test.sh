@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The README's test command: system packages, format, lints, documentation, all tests. Fast checks first.
+# The README's test command: system packages, format, lints, documentation, all tests, those of the
+# third party below tests/ included. Fast checks first.
 # Where rustfmt or clippy isn't installed it says so and goes on; in CI that is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +13,7 @@ have() {
 }
 
 ci/setup.sh
-if have fmt rustfmt; then cargo fmt --check; fi
-if have clippy clippy; then cargo clippy --all-targets --locked -- -D warnings; fi
-RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked --quiet
-cargo test --locked
+if have fmt rustfmt; then cargo fmt --all --check; fi
+if have clippy clippy; then cargo clippy --workspace --all-targets --locked -- -D warnings; fi
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+cargo test --workspace --locked

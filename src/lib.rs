@@ -39,7 +39,8 @@
 //! From the bottom: [`dtype`], [`shape`], [`units`], [`token`], [`ids`], [`key`], [`csr`], [`block`], [`annotate`]; then
 //! [`graph`]; then [`collections`] and [`kernel`] (kernels as data); [`machine`]; [`steps`] (the plan, shared
 //! by planner and executor); [`plan`], [`device`], [`exec`]; [`report`]; [`session`], which names the concrete
-//! devices; [`pipeline`] (the file), and the command. `tests/tidy` holds these arrows.
+//! devices; [`pipeline`] (the file), and the command. [`testing`] is for third parties: it checks that a collection type
+//! of theirs meets the contract. `tests/tidy` holds these arrows.
 //!
 //! # What is measured where
 //!
@@ -69,6 +70,7 @@ pub mod session;
 pub mod settings;
 pub mod shape;
 pub mod steps;
+pub mod testing;
 pub mod token;
 pub mod units;
 pub mod value;

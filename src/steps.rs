@@ -16,10 +16,9 @@ use crate::dtype::DType;
 use crate::graph::block_set::BlockSet;
 use crate::graph::chunking::Chunking;
 use crate::graph::expr_ops::EdgeMode;
-use crate::graph::layer::key_of;
 use crate::graph::op::{CopyRule, Op};
 use crate::graph::piece::{Piece, copy_pieces, padded_pieces};
-use crate::graph::value_spec::{ValueKind, ValueSpec};
+use crate::graph::value_spec::{KeyTable, ValueKind, ValueSpec};
 use crate::ids::StepId;
 use crate::kernel::Kernel;
 use crate::key::{Key, KeyError};
@@ -151,6 +150,8 @@ pub struct PlanLayer {
     pub chunks: Chunking,
     /// What its values are.
     pub kind: ValueKind,
+    /// Their keys, where explicit tasks chose them.
+    pub keys: Option<Arc<KeyTable>>,
     /// What it reads.
     pub inputs: Vec<PlanInput>,
     /// Where it runs.
@@ -286,8 +287,13 @@ impl PlanLayer {
     /// # Errors
     /// It has no name.
     pub fn key(&self, block: usize) -> Result<Key, KeyError> {
-        let spec = ValueSpec { chunks: self.chunks.clone(), dtype: self.dtype, kind: self.kind };
-        key_of(&self.name.as_str().into(), &self.op, &spec, block)
+        self.spec().key(&self.name.as_str().into(), block)
+    }
+
+    /// What it makes.
+    pub fn spec(&self) -> ValueSpec {
+        let (chunks, keys) = (self.chunks.clone(), self.keys.clone());
+        ValueSpec { chunks, dtype: self.dtype, kind: self.kind, keys }
     }
 }
 

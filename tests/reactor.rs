@@ -35,6 +35,7 @@ fn layer() -> PlanLayer {
         dtype: DType::F32,
         chunks: Chunking::single(&[1].into()),
         kind: outcrop::graph::value_spec::ValueKind::Blocks,
+        keys: None,
         inputs: Vec::new(),
         device: DeviceId::HOST,
         class: "host",

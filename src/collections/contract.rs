@@ -17,11 +17,55 @@
 //!    error that names the layer.
 //! 6. **Finalise.** [`finalize`](Collection::finalize) makes the value out of the computed ones, found by key, and out
 //!    of nothing else: a rebuilt collection finalises equal values to an equal value.
-//! 7. **Token.** [`token`](Collection::token) is equal for equal content and depends neither on annotations nor on
-//!    names.
+//! 7. **Token.** [`token`](Collection::token) is equal for equal content, differs where the content does, and depends
+//!    neither on annotations nor on layers' names.
 //! 8. **Optimiser.** [`optimizer`](Collection::optimizer) is asked once for each group of collections that share it. What it
 //!    gives back has all the keys, and has lost no annotation; that is checked.
 //! 9. **Laziness.** Nothing of the above computes a value.
+//!
+//! A collection is often a thin one around others, whose parts do the work:
+//!
+//! ```
+//! use outcrop::block::Block;
+//! use outcrop::collections::manipulate::{Options, clone};
+//! use outcrop::collections::{Array, Collection, Computed, Rename};
+//! use outcrop::graph::{error::GraphError, keys::Keys, layer_graph::LayerGraph};
+//! use outcrop::session::Session;
+//! use outcrop::testing::check_collection;
+//!
+//! /// An array with a unit.
+//! #[derive(Clone)]
+//! struct Measured(Array, &'static str);
+//!
+//! impl Collection for Measured {
+//!     type Value = (Block, &'static str);
+//!
+//!     fn graph(&self) -> Result<LayerGraph, GraphError> {
+//!         self.0.graph()
+//!     }
+//!     fn keys(&self) -> Result<Keys, GraphError> {
+//!         self.0.keys()
+//!     }
+//!     fn rebuild(&self, graph: &LayerGraph, rename: &Rename) -> Result<Self, GraphError> {
+//!         Ok(Measured(self.0.rebuild(graph, rename)?, self.1))
+//!     }
+//!     fn finalize(&self, values: &Computed) -> Result<Self::Value, GraphError> {
+//!         Ok((self.0.finalize(values)?, self.1))
+//!     }
+//! }
+//!
+//! let depth = Measured(Array::arange(0.0, 0.5, 10).rechunk(&[4]), "m");
+//! let session = Session::new(Default::default());
+//! check_collection(&depth, &session, |a, b| a.0.token() == b.0.token() && a.1 == b.1)?;
+//! let (original, copy) = session.compute(&(depth.clone(), clone(&depth, &Options::new())?))?;
+//! assert_eq!(original.0.token(), copy.0.token());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! One whose layers are its own finds the layer of a rebuilt graph with [`rebuilt_layer`], which refuses what clause 5
+//! says; layers come from [`Layer::custom`] or [`LayerGraph::from_collections`]. `tests/third-party` in Outcrop's
+//! repository is a whole example: rows of unequal length, an operation that reads neighbours, and a function that puts
+//! a layer behind every output of any collection.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -201,7 +245,10 @@ pub fn rebuilt_layer(old: &Layer, graph: &LayerGraph, rename: &Rename) -> Result
     if layer.spec() == old.spec() {
         return Ok(layer);
     }
-    let (expected, found) = (old.spec().to_string(), layer.spec().to_string());
+    let (expected, mut found) = (old.spec().to_string(), layer.spec().to_string());
+    if layer.spec().keys != old.spec().keys {
+        found += " under other keys";
+    }
     Err(GraphError::WrongLayer { name: name.to_owned(), expected, found })
 }
 

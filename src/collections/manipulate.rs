@@ -239,30 +239,25 @@ fn barrier(members: &[Member], split_every: SplitEvery) -> Result<Arc<Layer>, Gr
     ends.pop().ok_or(GraphError::BindToNothing)
 }
 
-/// Which values of a layer are among a collection's keys.
+/// Which values of a layer are among a collection's keys. O(lists) for a whole layer, else O(keys that have its name).
 fn asked_for(keys: &Keys, layer: &Layer) -> Result<BlockSet, GraphError> {
     let count = layer.spec().count();
-    match keys {
-        Keys::Grid { name, .. } if **name != *layer.name() => Ok(BlockSet::none()),
-        Keys::Grid { grid, .. } if grid.elements() == count => Ok(BlockSet::All),
-        Keys::List(lists) => {
-            let mut blocks = Vec::new();
-            for keys in lists {
-                match keys {
-                    Keys::One(key) => blocks.extend(layer.block_of(key)),
-                    _ => match asked_for(keys, layer)? {
-                        BlockSet::All => return Ok(BlockSet::All),
-                        BlockSet::Some(some) => blocks.extend(some.iter()),
-                    },
+    let mut blocks = Vec::new();
+    let mut open = vec![keys];
+    while let Some(keys) = open.pop() {
+        match keys {
+            Keys::List(lists) => open.extend(lists),
+            Keys::One(key) => blocks.extend(layer.block_of(key)),
+            Keys::Grid { name, .. } if **name != *layer.name() => {}
+            Keys::Grid { grid, .. } if grid.elements() == count => return Ok(BlockSet::All),
+            Keys::Grid { .. } => {
+                for key in keys.iter() {
+                    blocks.extend(layer.block_of(&key?));
                 }
             }
-            Ok(BlockSet::of(blocks, count))
-        }
-        Keys::One(_) | Keys::Grid { .. } => {
-            let keys = keys.iter().collect::<Result<Vec<_>, _>>()?;
-            Ok(BlockSet::of(keys.iter().filter_map(|key| layer.block_of(key)).collect(), count))
         }
     }
+    Ok(BlockSet::of(blocks, count))
 }
 
 /// The end of a tree that waits for some values of `layers`, all in a row.

@@ -9,7 +9,6 @@ use crate::exec::driver::Devices;
 use crate::exec::error::{ExecError, StepError};
 use crate::graph::custom::{Call, Made, TaskError};
 use crate::graph::op::Op;
-use crate::graph::value_spec::ValueSpec;
 use crate::ids::StepId;
 use crate::kernel::{Arguments, Operand};
 use crate::machine::{DeviceId, MemoryId};
@@ -200,7 +199,7 @@ impl<'a> Work<'a> {
             Op::Tasks(tasks) => return Ok(tasks.run(block, &operands)?.into()),
             _ => return Err(StepError::Bug { problem: format!("'{}' has nothing to call", layer.name) }),
         };
-        let spec = ValueSpec { chunks: layer.chunks.clone(), dtype: layer.dtype, kind: layer.kind };
+        let spec = layer.spec();
         let room = if spec.is_array() { Some(self.room(id, step)?) } else { None };
         let is_written = AtomicBool::new(false);
         let output = room.as_ref().and_then(|room| OutputBlock::new(room, &is_written));

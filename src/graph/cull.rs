@@ -9,7 +9,6 @@ use crate::graph::keys::Keys;
 use crate::graph::layer::Layer;
 use crate::graph::layer_graph::{LayerGraph, NewLayer};
 use crate::graph::needed::{Node, propagate};
-use crate::graph::op::Op;
 use crate::graph::topological::topological;
 use crate::ids::LayerId;
 use crate::key::Key;
@@ -97,11 +96,11 @@ impl LayerGraph {
                     return Err(self.unknown(&key));
                 }
                 wanted.output(id);
-                if !matches!(layer.op(), Op::Tasks(_)) && self.kept(id) == BlockSet::All {
+                if layer.spec().keys.is_none() && self.kept(id) == BlockSet::All {
                     wanted.whole.insert(id);
                     return Ok(());
                 }
-                // Explicit tasks have keys of their own, and of what was culled some are gone.
+                // Keys that were chosen one by one may be others, and of what was culled some are gone.
                 for key in keys.iter() {
                     let key = key?;
                     let (_, block) = self.find(&key).ok_or_else(|| self.unknown(&key))?;

@@ -225,12 +225,6 @@ pub enum GraphError {
         /// What the rule says.
         problem: String,
     },
-    /// A layer of explicit tasks that has none.
-    #[error("the layer '{layer}' has no task; give at least one")]
-    NoTasks {
-        /// The layer.
-        layer: String,
-    },
     /// More inputs than tasks can number.
     #[error(
         "the layer '{layer}' reads {inputs} layers, and its tasks can tell {} apart; gather them in steps",

@@ -11,9 +11,10 @@ use std::sync::Arc;
 use crate::annotate::{self, Annotations};
 use crate::dtype::DType;
 use crate::graph::chunking::Chunking;
+use crate::graph::custom::CustomOp;
 use crate::graph::error::GraphError;
 use crate::graph::op::Op;
-use crate::graph::value_spec::{ValueKind, ValueSpec};
+use crate::graph::value_spec::ValueSpec;
 use crate::key::{Key, KeyError};
 use crate::shape::Shape;
 use crate::token::{Token, Tokenizer};
@@ -102,6 +103,17 @@ impl Layer {
         Layer::make(body, inputs, Vec::new(), own, naming, None)
     }
 
+    /// Makes the layer of a third party's operation under the scope's annotations, named by its content.
+    /// [`LayerGraph::from_collections`](crate::graph::layer_graph::LayerGraph::from_collections) gives it a name of
+    /// one's own.
+    ///
+    /// # Errors
+    /// [`GraphError::ShapeRule`] when the operation refuses its inputs.
+    pub fn custom(op: Arc<dyn CustomOp>, inputs: Vec<Arc<Layer>>) -> Result<Arc<Self>, GraphError> {
+        let spec = custom_spec(op.name(), &*op, &inputs)?;
+        Ok(Layer::of(LayerBody { op: Op::Custom(op), spec }, inputs, Naming::Content))
+    }
+
     /// Makes a layer out of `sources`: it asks for what they asked for, whatever the scope says. One source passes
     /// its annotations on as they are; several are merged as in a fusion, and each is remembered as an
     /// [`Origin`]. `after` are layers that it waits for though it reads nothing of them.
@@ -164,8 +176,9 @@ impl Layer {
             _ => false,
         };
         let token = match (&naming, first) {
-            (Naming::StandIn, Some(first)) => first.token,
-            (_, Some(first)) if is_held => first.token,
+            (Naming::StandIn | Naming::Held, Some(first)) => first.token,
+            // A copy of a stand-in has the content that the stand-in has.
+            (_, Some(first)) if first.makes_the_same(&op, &inputs, &spec) => first.token,
             _ => content(),
         };
         let (stem, name) = match naming {
@@ -210,6 +223,11 @@ impl Layer {
             origins: own.origins,
             is_held,
         })
+    }
+
+    fn makes_the_same(&self, op: &Op, inputs: &[Arc<Layer>], spec: &ValueSpec) -> bool {
+        let tokens = |inputs: &[Arc<Layer>]| inputs.iter().map(|input| input.token).collect::<Vec<_>>();
+        *spec == self.spec && tokens(inputs) == tokens(&self.inputs) && op.token() == self.op.token()
     }
 
     /// The same layer under a name that the user chose, kept to the letter.
@@ -318,29 +336,23 @@ impl Layer {
     /// # Errors
     /// The layer's name is empty.
     pub fn key(&self, block: usize) -> Result<Key, KeyError> {
-        key_of(&self.name, &self.op, &self.spec, block)
+        self.spec.key(&self.name, block)
     }
 
     /// The value that a key names, if it is one of this layer's. O(1).
     pub fn block_of(&self, key: &Key) -> Option<usize> {
-        if key.name() != &*self.name {
-            return None;
-        }
-        match &self.op {
-            Op::Tasks(tasks) if self.spec.kind != ValueKind::Object => tasks.place(key.parts()),
-            _ => self.spec.block_at(&key.index()?),
-        }
+        (key.name() == &*self.name).then(|| self.spec.find(key)).flatten()
     }
 }
 
-/// The key of value `block` of a layer `name`.
-pub(crate) fn key_of(name: &Arc<str>, op: &Op, spec: &ValueSpec, block: usize) -> Result<Key, KeyError> {
-    match op {
-        Op::Tasks(tasks) if spec.kind != ValueKind::Object => {
-            Key::new(name.clone(), tasks.parts(block).iter().cloned())
-        }
-        _ => Key::block(name.clone(), &spec.index(block)),
-    }
+/// What a custom operation makes of its inputs, if it takes them.
+pub(super) fn custom_spec(
+    layer: &str,
+    op: &dyn CustomOp,
+    inputs: &[Arc<Layer>],
+) -> Result<ValueSpec, GraphError> {
+    let specs: Vec<&ValueSpec> = inputs.iter().map(|input| input.spec()).collect();
+    op.output(&specs).map_err(|problem| GraphError::ShapeRule { layer: layer.to_owned(), problem })
 }
 
 /// What a layer has of its own, beside what it does.

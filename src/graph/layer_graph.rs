@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::graph::block_set::BlockSet;
 use crate::graph::error::GraphError;
-use crate::graph::layer::{Layer, LayerBody, Naming};
+use crate::graph::layer::{Layer, LayerBody, Naming, custom_spec};
 use crate::graph::needed::Node;
 use crate::graph::op::Op;
 use crate::graph::rule::Read;
@@ -302,17 +302,15 @@ impl LayerGraph {
 
 impl NewLayer {
     fn body(self, name: &str, inputs: &[Arc<Layer>]) -> Result<LayerBody, GraphError> {
-        let specs: Vec<&ValueSpec> = inputs.iter().map(|input| input.spec()).collect();
-        let custom = |op: &Arc<dyn crate::graph::custom::CustomOp>| {
-            op.output(&specs).map_err(|problem| GraphError::ShapeRule { layer: name.to_owned(), problem })
-        };
         match self {
-            NewLayer::Custom(op) => Ok(LayerBody { spec: custom(&op)?, op: Op::Custom(op) }),
+            NewLayer::Custom(op) => {
+                Ok(LayerBody { spec: custom_spec(name, &*op, inputs)?, op: Op::Custom(op) })
+            }
             NewLayer::Tasks { tasks, bytes } => {
                 let table = TaskTable::new(name, tasks, inputs)?;
-                let spec = match table.len() {
-                    1 if table.parts(0).is_empty() => ValueSpec::object(bytes),
-                    count => ValueSpec::objects(count, bytes),
+                let spec = match table.keys() {
+                    None => ValueSpec::object(bytes),
+                    keys => ValueSpec { keys: keys.cloned(), ..ValueSpec::objects(table.len(), bytes) },
                 };
                 Ok(LayerBody { op: Op::Tasks(Arc::new(table)), spec })
             }

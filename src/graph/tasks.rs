@@ -11,6 +11,7 @@ use crate::graph::error::GraphError;
 use crate::graph::layer::Layer;
 use crate::graph::rule::Read;
 use crate::graph::topological::topological;
+use crate::graph::value_spec::KeyTable;
 use crate::key::{Key, KeyPart};
 use crate::token::{Token, Tokenizer};
 use crate::value::{Object, Value};
@@ -96,13 +97,12 @@ pub struct Task {
 /// Tasks in topological order, their arguments resolved.
 pub struct TaskTable {
     tasks: Vec<Resolved>,
-    /// Where each key's task is; empty when there is one.
-    places: HashMap<Box<[KeyPart]>, u32>,
+    /// `None` for one task whose key is the layer's name.
+    keys: Option<Arc<KeyTable>>,
     token: Token,
 }
 
 struct Resolved {
-    parts: Box<[KeyPart]>,
     function: Function,
     slots: SmallVec<[Slot; 2]>,
 }
@@ -118,14 +118,18 @@ impl TaskTable {
     /// The tasks of the layer `name`, which may read each other and the layer's inputs. O(tasks + arguments).
     ///
     /// # Errors
-    /// No task; more than 65535 inputs; a key under another name, two tasks under one key, an argument that names no task, tasks that wait for
-    /// each other in a circle: all name the keys.
+    /// No task; more than 65535 inputs; a key under another name, two tasks under one key, an argument that names no
+    /// task, tasks that wait for each other in a circle: all name the keys.
     pub fn new(
         name: &str,
         tasks: impl IntoIterator<Item = (Key, Task)>,
         inputs: &[Arc<Layer>],
     ) -> Result<Self, GraphError> {
         let tasks: Vec<(Key, Task)> = tasks.into_iter().collect();
+        if tasks.is_empty() {
+            let (value, problem) = ("[]".to_owned(), "a layer makes at least one value");
+            return Err(GraphError::Argument { op: "tasks", argument: "tasks", value, problem });
+        }
         let mut given: HashMap<&Key, usize> = HashMap::new();
         for (at, (key, _)) in tasks.iter().enumerate() {
             if key.name() != name {
@@ -134,9 +138,6 @@ impl TaskTable {
             if given.insert(key, at).is_some() {
                 return Err(GraphError::DuplicateKey { key: key.clone() });
             }
-        }
-        if tasks.is_empty() {
-            return Err(GraphError::NoTasks { layer: name.to_owned() });
         }
         let own = |argument: &Argument| match argument {
             Argument::Key(key) => given.get(key).copied(),
@@ -162,24 +163,20 @@ impl TaskTable {
         let resolved = |&at: &usize| {
             let (key, task) = &tasks[at];
             let slots = task.arguments.iter().map(|argument| resolve(key, argument));
-            Ok(Resolved {
-                parts: key.parts().into(),
-                function: task.function.clone(),
-                slots: slots.collect::<Result<_, GraphError>>()?,
-            })
+            Ok(Resolved { function: task.function.clone(), slots: slots.collect::<Result<_, GraphError>>()? })
         };
         let resolved = order.iter().map(resolved).collect::<Result<Vec<_>, GraphError>>()?;
         let given = order.iter().map(|&at| &tasks[at].1);
-        let token = content(&resolved, given).unwrap_or_else(Token::unique);
-        let tasks = resolved;
-        let places = tasks.iter().enumerate().map(|(at, task)| (task.parts.clone(), at as u32)).collect();
-        Ok(TaskTable { tasks, places, token })
+        let parts: Vec<Box<[KeyPart]>> = order.iter().map(|&at| tasks[at].0.parts().into()).collect();
+        let token = content(&parts, &resolved, given).unwrap_or_else(Token::unique);
+        let is_plain = matches!(&*parts, [only] if only.is_empty());
+        let keys = (!is_plain).then(|| Arc::new(KeyTable::new(parts)));
+        Ok(TaskTable { tasks: resolved, keys, token })
     }
 
     /// One call, whose key is the layer's name.
     pub(crate) fn call(function: Function, slots: SmallVec<[Slot; 2]>, token: Token) -> Self {
-        let task = Resolved { parts: Box::default(), function, slots };
-        TaskTable { tasks: vec![task], places: HashMap::new(), token }
+        TaskTable { tasks: vec![Resolved { function, slots }], keys: None, token }
     }
 
     /// Number of tasks.
@@ -197,17 +194,9 @@ impl TaskTable {
         &self.tasks[task].function
     }
 
-    /// The parts of a task's key; none for the plain name.
-    pub fn parts(&self, task: usize) -> &[KeyPart] {
-        &self.tasks[task].parts
-    }
-
-    /// The task whose key has these parts. O(1).
-    pub fn place(&self, parts: &[KeyPart]) -> Option<usize> {
-        match &*self.tasks {
-            [only] => (*only.parts == *parts).then_some(0),
-            _ => self.places.get(parts).map(|&at| at as usize),
-        }
+    /// The keys of the tasks; `None` for one task whose key is the layer's name.
+    pub fn keys(&self) -> Option<&Arc<KeyTable>> {
+        self.keys.as_ref()
     }
 
     /// The content of functions and literals; unique when one of them has no token.
@@ -270,11 +259,15 @@ fn input_read(key: &Key, inputs: &[Arc<Layer>], by_name: &HashMap<&str, u16>) ->
 
 /// The token of a whole table, or `None` when a function or a literal has none. What is read counts by its place,
 /// not by its name: the layer's own token has the content of its inputs.
-fn content<'a>(resolved: &[Resolved], given: impl Iterator<Item = &'a Task>) -> Option<Token> {
+fn content<'a>(
+    parts: &[Box<[KeyPart]>],
+    resolved: &[Resolved],
+    given: impl Iterator<Item = &'a Task>,
+) -> Option<Token> {
     let mut fields = Tokenizer::new("tasks");
-    for (task, given) in resolved.iter().zip(given) {
-        fields = fields.token(task.function.token()?).int(task.parts.len() as i64);
-        fields = task.parts.iter().fold(fields, Tokenizer::nested);
+    for ((parts, task), given) in parts.iter().zip(resolved).zip(given) {
+        fields = fields.token(task.function.token()?).int(parts.len() as i64);
+        fields = parts.iter().fold(fields, Tokenizer::nested);
         fields = fields.int(task.slots.len() as i64);
         for (slot, argument) in task.slots.iter().zip(&given.arguments) {
             fields = match (slot, argument) {

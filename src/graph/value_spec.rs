@@ -1,9 +1,12 @@
 //! What a layer's values are: blocks of an array, or objects.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::dtype::DType;
 use crate::graph::chunking::{AxisChunks, Chunking};
+use crate::key::{Key, KeyError, KeyPart};
 use crate::shape::Shape;
 use crate::token::Tokenizer;
 
@@ -34,12 +37,21 @@ pub struct ValueSpec {
     pub dtype: DType,
     /// What they are.
     pub kind: ValueKind,
+    /// Their keys, where explicit tasks chose them. What passes values on keeps this, so that they are found as before.
+    pub keys: Option<Arc<KeyTable>>,
+}
+
+/// Keys that were chosen one by one, in the place of numbers.
+#[derive(Debug, PartialEq, Eq)]
+pub struct KeyTable {
+    parts: Vec<Box<[KeyPart]>>,
+    places: HashMap<Box<[KeyPart]>, u32>,
 }
 
 impl ValueSpec {
     /// Blocks of an array.
     pub fn array(chunks: Chunking, dtype: DType) -> Self {
-        ValueSpec { chunks, dtype, kind: ValueKind::Blocks }
+        ValueSpec { chunks, dtype, kind: ValueKind::Blocks, keys: None }
     }
 
     /// One object that takes about `bytes`.
@@ -52,7 +64,7 @@ impl ValueSpec {
         let count = count.max(1);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).clamp(1, (OBJECTS_BYTES_MAX / count).max(1));
         let chunks = Chunking::new([AxisChunks::regular(count * bytes, bytes)]);
-        ValueSpec { chunks, dtype: DType::U8, kind: ValueKind::Objects }
+        ValueSpec { chunks, dtype: DType::U8, kind: ValueKind::Objects, keys: None }
     }
 
     /// Whether the values are blocks.
@@ -65,7 +77,7 @@ impl ValueSpec {
         self.chunks.blocks()
     }
 
-    /// Where value `block` stands: the parts of its key.
+    /// Where value `block` stands in the grid.
     pub fn index(&self, block: usize) -> Shape {
         match self.kind {
             ValueKind::Object => Shape::default(),
@@ -83,6 +95,26 @@ impl ValueSpec {
         inside.then(|| grid.ravel(index))
     }
 
+    /// The key of value `block` of a layer `name`.
+    ///
+    /// # Errors
+    /// The name is empty.
+    pub fn key(&self, name: &Arc<str>, block: usize) -> Result<Key, KeyError> {
+        match self.keys.as_ref().map(|keys| keys.parts(block)) {
+            None => Key::block(name.clone(), &self.index(block)),
+            Some([]) => Key::named(name.clone()),
+            Some(parts) => Key::new(name.clone(), parts.iter().cloned()),
+        }
+    }
+
+    /// The value whose key has these parts, if there is one. O(1).
+    pub fn find(&self, key: &Key) -> Option<usize> {
+        match &self.keys {
+            None => self.block_at(&key.index()?),
+            Some(keys) => keys.place(key.parts()),
+        }
+    }
+
     /// Type, shape and cuts, as part of a content token.
     pub(crate) fn tokenize(&self, fields: Tokenizer) -> Tokenizer {
         let kind = match self.kind {
@@ -94,6 +126,24 @@ impl ValueSpec {
             AxisChunks::Regular { extent, size } => fields.int(*extent as i64).int(*size as i64),
             AxisChunks::Irregular { bounds } => fields.ints(bounds.iter().map(|&bound| bound as i64)),
         })
+    }
+}
+
+impl KeyTable {
+    /// The parts of each value's key, in order; all of them differ.
+    pub fn new(parts: Vec<Box<[KeyPart]>>) -> Self {
+        let places = parts.iter().enumerate().map(|(at, parts)| (parts.clone(), at as u32)).collect();
+        KeyTable { parts, places }
+    }
+
+    /// The parts of one value's key; none for the plain name.
+    pub fn parts(&self, value: usize) -> &[KeyPart] {
+        self.parts.get(value).map_or(&[], |parts| parts)
+    }
+
+    /// The value whose key has these parts. O(1).
+    pub fn place(&self, parts: &[KeyPart]) -> Option<usize> {
+        self.places.get(parts).map(|&at| at as usize)
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::annotate::Annotations;
 use crate::graph::block_set::BlockSet;
-use crate::graph::layer::{Layer, key_of};
+use crate::graph::layer::Layer;
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::LayerId;
 use crate::key::Key;
@@ -137,8 +137,8 @@ pub fn merged(layer: &Layer, settings: &Settings) -> Annotations {
 /// # Errors
 /// [`PlanError::Bug`] for a layer without a name, which collections don't make.
 pub fn key(layer: &Layer, block: usize) -> Result<Key, PlanError> {
-    key_of(&name(layer).into(), layer.op(), layer.spec(), block)
-        .map_err(|error| PlanError::Bug { pass: "resolve", problem: error.to_string() })
+    let key = layer.spec().key(&name(layer).into(), block);
+    key.map_err(|error| PlanError::Bug { pass: "resolve", problem: error.to_string() })
 }
 
 fn name(layer: &Layer) -> &str {

@@ -104,6 +104,7 @@ fn layers(
             dtype: root.dtype(),
             chunks: root.chunks().clone(),
             kind: root.spec().kind,
+            keys: root.spec().keys.clone(),
             inputs: plan_inputs(graph, groups, group),
             device,
             class: resolution.class.name(),

@@ -10,15 +10,18 @@ use outcrop::block::Block;
 use outcrop::collections::array::{Index, Over};
 use outcrop::collections::delayed::{Unzip, function};
 use outcrop::collections::manipulate::{self, Options, SplitEvery, bind, checkpoint, wait_on};
-use outcrop::collections::{Array, Collection, Delayed, Rename};
+use outcrop::collections::{Array, Bag, Collection, Collections, Delayed, Rename};
 use outcrop::dtype::DType;
 use outcrop::graph::cull::Part;
+use outcrop::graph::custom::{Call, CustomOp, Made, TaskError};
 use outcrop::graph::error::GraphError;
 use outcrop::graph::keys::Keys;
-use outcrop::graph::layer::Layer;
+use outcrop::graph::layer::{Layer, LayerBody, Naming};
 use outcrop::graph::layer_graph::{LayerGraph, NewLayer, Outputs};
 use outcrop::graph::op::Op;
+use outcrop::graph::rule::Read;
 use outcrop::graph::tasks::{Argument, Function, Task};
+use outcrop::graph::value_spec::ValueSpec;
 use outcrop::key::{Key, KeyPart};
 use outcrop::session::Session;
 use outcrop::settings::Config;
@@ -29,7 +32,7 @@ fn session() -> Session {
     Session::new(Config { threads: Some(2), ..Config::default() })
 }
 
-fn sum_of(values: &[Value]) -> Result<Object, outcrop::graph::custom::TaskError> {
+fn sum_of(values: &[Value]) -> Result<Object, TaskError> {
     Ok(Object::new(values.iter().filter_map(|value| value.object::<i64>()).sum::<i64>()))
 }
 
@@ -290,6 +293,69 @@ fn c08_a_collection_with_two_names_rebuilds_through_a_rename_map() {
     let error = pair.rebuild(&z.graph().unwrap(), &rename).err().unwrap();
     assert!(matches!(&error, GraphError::MissingLayer { name, .. } if name == "y"), "{error}");
     assert!(matches!(pair.rebuild_as(&graph, "w"), Err(GraphError::SeveralNames { .. })));
+}
+
+/// Waits before it passes a value on.
+#[derive(Debug)]
+struct Delay;
+
+impl CustomOp for Delay {
+    fn name(&self) -> &str {
+        "delay"
+    }
+    fn token(&self) -> Token {
+        Token::of("delay")
+    }
+    fn output(&self, inputs: &[&ValueSpec]) -> Result<ValueSpec, String> {
+        Ok(ValueSpec::clone(inputs[0]))
+    }
+    fn reads(&self, block: usize, _output: &ValueSpec, _inputs: &[&ValueSpec]) -> Vec<Read> {
+        vec![Read { input: 0, block }]
+    }
+    fn compute(&self, _call: &mut Call<'_>) -> Result<Made, TaskError> {
+        DELAYED.fetch_add(1, Ordering::SeqCst);
+        Ok(Made::Same(0))
+    }
+}
+
+static DELAYED: AtomicUsize = AtomicUsize::new(0);
+
+/// The seed's function; `tests/third-party` has it with a real delay, over collections of its own.
+fn delayed<C: Collections>(collections: &C) -> Result<C, GraphError> {
+    let mut slow = BTreeMap::new();
+    for layer in collections.output_layers()? {
+        let body = LayerBody { op: Op::Custom(Arc::new(Delay)), spec: layer.spec().clone() };
+        let behind =
+            Layer::from_layers(&[layer.clone()], body, vec![layer.clone()], vec![], Naming::Content)?;
+        slow.insert(layer.shared_name().clone(), behind);
+    }
+    let rename = slow.iter().map(|(old, new)| (old.clone(), new.shared_name().clone())).collect();
+    collections.rebuild_each(&LayerGraph::of(slow.into_values()), &rename)
+}
+
+#[test]
+fn c09_a_delay_before_every_block_of_any_collection_beside_the_original() {
+    let wish = Annotations::new().with_retries(2).unwrap();
+    let originals = annotate(wish.clone(), || {
+        let x = Array::arange(0.0, 1.0, 10).rechunk(&[3]) * 2.0;
+        let bag = Bag::from_vec(vec![1i64, 2, 3], 2).map("double", |n| n * 2);
+        let call = Delayed::call("length", (&x,), |x: &Block| x.shape().elements());
+        (vec![x], bag, call)
+    });
+    let slow = delayed(&originals).unwrap();
+    let ((arrays, bag, call), slow_values) = session().compute(&(originals.clone(), slow.clone())).unwrap();
+    assert_eq!(DELAYED.load(Ordering::SeqCst), 4 + 2 + 1);
+    assert_eq!(arrays[0].to_vec::<f64>(), slow_values.0[0].to_vec::<f64>());
+    assert_eq!((bag, call), (slow_values.1, slow_values.2));
+    let outputs = slow.output_layers().unwrap();
+    assert!(outputs.iter().all(|layer| *layer.annotations() == wish && matches!(layer.op(), Op::Custom(_))));
+    assert_eq!(beyond(&asked(&slow), &asked(&originals)), 3);
+}
+
+/// How many layers ask in `all` beyond those in `some`, which must all be there.
+fn beyond(all: &BTreeMap<(String, String), usize>, some: &BTreeMap<(String, String), usize>) -> usize {
+    assert!(some.iter().all(|(one, count)| all.get(one) >= Some(count)));
+    all.values().sum::<usize>() - some.values().sum::<usize>()
 }
 
 #[test]

@@ -1,3 +1,5 @@
-//! Collections beside arrays, against plain vectors, iterators and maps.
+//! Collections, against plain vectors, iterators and maps, and held to their contract.
 
 mod bag;
+mod contract;
+mod dataset;

@@ -21,6 +21,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("value", &[]),
     ("graph", &[]),
     ("collections", &["graph"]),
+    ("testing", &["graph", "collections"]),
     ("machine", &[]),
     ("settings", &["machine"]),
     // A plan names the kernels that it launches; a kernel is plain data, below every device.

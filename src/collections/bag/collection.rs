@@ -1,7 +1,5 @@
 //! Bags as collections, and as arguments of calls.
 
-use std::any::Any;
-
 use crate::collections::bag::Bag;
 use crate::collections::computed::Computed;
 use crate::collections::contract::{Collection, Rename, rebuilt_layer};
@@ -10,6 +8,7 @@ use crate::graph::custom::TaskError;
 use crate::graph::error::GraphError;
 use crate::graph::keys::Keys;
 use crate::graph::layer_graph::LayerGraph;
+use std::any::Any;
 
 /// Computing a bag gives all items, in the order of the partitions.
 impl<T: Any + Send + Sync + Clone> Collection for Bag<T> {
