@@ -181,6 +181,10 @@ impl Layer {
             (_, Some(first)) if first.makes_the_same(&op, &inputs, &spec) => first.token,
             _ => content(),
         };
+        let over = |fields| {
+            let before = inputs.iter().chain(&after);
+            before.fold(fields, |fields: Tokenizer, input| fields.text(&input.name)).finish()
+        };
         let (stem, name) = match naming {
             Naming::StandIn | Naming::Held => {
                 first.map_or_else(|| (op.stem(), op.stem()), |layer| (layer.stem.clone(), layer.name.clone()))
@@ -189,23 +193,15 @@ impl Layer {
             Naming::Content => {
                 // Content leaves annotations out, names don't: equal layers over inputs of unequal annotations
                 // are two.
-                let fields = Tokenizer::new("name").token(token);
-                let fields =
-                    inputs.iter().chain(&after).fold(fields, |fields, input| fields.text(&input.name));
                 let stem = op.stem();
-                let name = format_name(&stem, fields.finish(), &own.annotations);
+                let name = format_name(&stem, over(Tokenizer::new("name").token(token)), &own.annotations);
                 (stem, name)
             }
             Naming::Seeded(seed) => {
                 let old = first.map_or("", |layer| &*layer.name);
                 let stem = first.map_or_else(|| op.stem(), |layer| layer.stem.clone());
                 // Copies over other inputs are others, though the seed is the same.
-                let identity = Tokenizer::new("seeded").token(seed).text(old);
-                let identity = inputs
-                    .iter()
-                    .chain(&after)
-                    .fold(identity, |fields, input| fields.text(&input.name))
-                    .finish();
+                let identity = over(Tokenizer::new("seeded").token(seed).text(old));
                 let name = format_name(&stem, identity, &own.annotations);
                 (stem, name)
             }
