@@ -23,6 +23,7 @@ use outcrop::value::Object;
 use crate::{host, simulated};
 
 type Rule = dyn Fn(usize) -> Vec<Read> + Send + Sync;
+type Function = fn(&mut Call<'_>) -> Result<Made, TaskError>;
 type Compute = dyn Fn(&mut Call<'_>) -> Result<Made, TaskError> + Send + Sync;
 
 struct Op {
@@ -150,7 +151,7 @@ fn a_block_that_is_said_to_be_written_and_is_not_is_an_error() {
     // What an earlier run left in the pool must not come back as a result.
     let seven = &Array::ones([1 << 12], DType::F64).rechunk(&[1 << 10]) * 7.0;
     session.compute(&seven.sum(&Over::all())).unwrap();
-    let compute: [fn(&mut Call<'_>) -> Result<Made, TaskError>; 3] = [
+    let compute: [Function; 3] = [
         |_| Ok(Made::Written),
         |call| {
             call.output.take();
@@ -173,7 +174,7 @@ fn a_block_that_is_said_to_be_written_and_is_not_is_an_error() {
 #[test]
 fn what_does_not_fit_the_layer_is_an_error_that_says_so() {
     let read = |block| vec![Read { input: 0, block }];
-    let message = |spec: ValueSpec, made: fn(&mut Call<'_>) -> Result<Made, TaskError>| {
+    let message = |spec: ValueSpec, made: Function| {
         host().compute(&array(op(spec, read, made), &input()).sum(&Over::all())).unwrap_err().to_string()
     };
     assert!(message(spec(12, 4), |_| Ok(Made::Same(1))).contains("no such operand"));
