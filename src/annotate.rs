@@ -1,5 +1,20 @@
 //! Annotations: what a layer asks of the planner and the executor.
 //!
+//! ```
+//! use outcrop::annotate::{Annotations, annotate};
+//! use outcrop::collections::{Array, array::Over};
+//!
+//! let wish = Annotations::new().set("device", "prefer-gpu")?.set("memory", "2 GiB")?;
+//! let x = Array::arange(0.0, 0.1, 1000);
+//! let wave = annotate(wish, || x.sin() * x.cos()); // every layer made in here carries the wish
+//! assert_eq!(wave.layer()?.annotations().to_string(), "device=prefer-gpu memory=\"2.0 GiB\"");
+//! assert!(wave.mean(&Over::all()).layer()?.annotations().is_empty()); // what is made out here doesn't
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Every [collection](crate::collections)'s operations take them: arrays, bags, calls, and custom operations. A scope holds
+//! on its thread until the closure ends; [`Annotated::annotated`] is for futures.
+//!
 //! An operation captures [`current`] once, when it makes its layer; nothing else reads the scope. Values are
 //! checked where they are given ([`Annotations::set`]), and an error names the key and the value.
 //!

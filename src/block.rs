@@ -209,17 +209,40 @@ impl Block {
     }
 }
 
+/// Equal blocks have one type, one shape, and the same bits in every element, wherever these lie: `-0.0` isn't `0.0`,
+/// and a NaN equals itself, as in [tokens](Block::token). Blocks that aren't on the host equal nothing. O(bytes).
+///
+/// ```
+/// use outcrop::block::Block;
+/// let block = |values: &[f64]| Block::from_slice([2], values).unwrap();
+/// assert_eq!(block(&[f64::NAN, 0.0]), block(&[f64::NAN, 0.0]));
+/// assert_ne!(block(&[1.0, 0.0]), block(&[1.0, -0.0]));
+/// ```
+impl PartialEq for Block {
+    fn eq(&self, other: &Block) -> bool {
+        if self.dtype() != other.dtype() || self.shape() != other.shape() {
+            return false;
+        }
+        match (self.contiguous_bytes(), other.contiguous_bytes()) {
+            (Some(left), Some(right)) => left == right,
+            _ => self.token().is_some_and(|token| Some(token) == other.token()),
+        }
+    }
+}
+
 /// A host block that one task fills, and that nobody else sees before it is done.
+///
+/// Its memory holds nothing of use before; a task that says that it wrote its block must have filled it.
 #[derive(Debug)]
 pub struct OutputBlock<'a> {
     block: &'a Block,
-    is_written: &'a AtomicBool,
+    written: &'a AtomicBool,
 }
 
 impl<'a> OutputBlock<'a> {
-    /// The block as its task's own; `None` when it isn't on the host. `is_written` becomes true when it is filled.
-    pub(crate) fn new(block: &'a Block, is_written: &'a AtomicBool) -> Option<Self> {
-        block.host_pointer().map(|_| OutputBlock { block, is_written })
+    /// The block as its task's own, and what says later whether it was filled; `None` when it isn't on the host.
+    pub(crate) fn new(block: &'a Block, written: &'a AtomicBool) -> Option<Self> {
+        block.host_pointer().map(|_| OutputBlock { block, written })
     }
 
     /// Extents.
@@ -248,7 +271,7 @@ impl<'a> OutputBlock<'a> {
                 unsafe { *start.cast::<T>().offset(offset + step as isize * stride) = *value };
             }
         });
-        self.is_written.store(true, Ordering::Relaxed);
+        self.written.store(true, Ordering::Relaxed);
         true
     }
 
@@ -363,16 +386,25 @@ mod tests {
     fn outputs_are_filled_in_c_order_and_only_with_what_fits() {
         let whole = Block::from_slice([3, 4], &[0i32; 12]).unwrap();
         let part = whole.part(&Region { origin: [1, 1].into(), shape: [2, 2].into() });
-        let is_written = AtomicBool::new(false);
-        let mut output = OutputBlock::new(&part, &is_written).unwrap();
-        assert!(!output.write(&[1i32; 3]) && !is_written.load(Ordering::Relaxed));
+        let written = AtomicBool::new(false);
+        let mut output = OutputBlock::new(&part, &written).unwrap();
+        assert!(!output.write(&[1, 2, 3i32]) && !written.load(Ordering::Relaxed));
         assert!(output.write(&[1, 2, 3, 4i32]));
-        assert!(!output.write(&[1, 2, 3i32]) && !output.write(&[1f32; 4]));
+        assert!(written.load(Ordering::Relaxed) && !output.write(&[1f32; 4]));
         assert_eq!(whole.to_vec::<i32>().unwrap(), [0, 0, 0, 0, 0, 1, 2, 0, 0, 3, 4, 0]);
         assert!(output.copy_from(&Block::from_slice([2, 2], &[9i32; 4]).unwrap()));
         assert!(!output.copy_from(&Block::from_slice([4], &[9i32; 4]).unwrap()));
         assert_eq!(part.to_vec::<i32>().unwrap(), [9; 4]);
-        assert!(is_written.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn blocks_are_equal_by_type_shape_and_bits() {
+        let whole = Block::from_slice([2, 2], &[1i32, 2, 1, 2]).unwrap();
+        let column = |at| whole.part(&Region { origin: [0, at].into(), shape: [2, 1].into() });
+        assert_eq!(column(1), Block::from_slice([2, 1], &[2i32, 2]).unwrap());
+        assert_ne!(column(0), column(1));
+        assert_ne!(whole, Block::from_slice([4], &[1i32, 2, 1, 2]).unwrap());
+        assert_ne!(whole, Block::from_slice([2, 2], &[1u32, 2, 1, 2]).unwrap());
     }
 
     #[test]

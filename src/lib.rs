@@ -23,24 +23,35 @@
 //!
 //! ```text
 //! collections      graph           plan (pure)                                   exec
-//! Array        ─▶  LayerGraph  ─▶  resolve ▸ fuse ▸ place ▸ fuse ▸ lower     ─▶  reactor (pure) ⇄ driver
-//!                  + annotations   ▸ transfer ▸ order ▸ memory ▸ verify = Plan   │
-//!                                  ▲                                             ▼
+//! Array, Bag,  ─▶  LayerGraph  ─▶  resolve ▸ fuse ▸ place ▸ fuse ▸ lower     ─▶  reactor (pure) ⇄ driver
+//! Delayed,         + annotations   ▸ transfer ▸ order ▸ memory ▸ verify = Plan   │
+//! Dataset, yours                   ▲                                             ▼
 //!                                  Machine (a description) ◀── device::probe     devices: host, wgpu, sim
 //! ```
 //!
 //! Each stage has a type of its own and never reaches back. [`plan`] is pure: equal graphs, machines and
 //! settings give equal plans. [`exec`] is a pure state machine with a thin driver around it. Operations are
-//! data ([`graph::op`], [`graph::expr`]); devices are a few small traits ([`device::contract`]); what a
-//! device can't do is data too ([`kernel::capability`]), and so a reason that a plan can show.
+//! data ([`graph::op`], [`graph::expr`]), or somebody else's [rules and function](graph::custom); devices are a
+//! few small traits ([`device::contract`]); what a device can't do is data too ([`kernel::capability`]), and so a
+//! reason that a plan can show.
+//!
+//! # Where to begin
+//!
+//! - Pipelines in Rust: [`collections`], [`annotate`], [`session`]; [`collections::delayed`] and [`collections::bag`] for
+//!   functions and objects.
+//! - Order, copies and barriers between pipelines: [`collections::manipulate`].
+//! - Graphs, keys, pictures: [`graph`].
+//! - Collections and operations of one's own: [`collections::contract`], [`graph::custom`], [`testing`].
+//! - Pipeline files: [`pipeline`], and `outcrop --help`.
 //!
 //! # Who may use whom
 //!
-//! From the bottom: [`dtype`], [`shape`], [`units`], [`token`], [`ids`], [`key`], [`csr`], [`block`], [`annotate`]; then
-//! [`graph`]; then [`collections`] and [`kernel`] (kernels as data); [`machine`]; [`steps`] (the plan, shared
-//! by planner and executor); [`plan`], [`device`], [`exec`]; [`report`]; [`session`], which names the concrete
-//! devices; [`pipeline`] (the file), and the command. [`testing`] is for third parties: it checks that a collection type
-//! of theirs meets the contract. `tests/tidy` holds these arrows.
+//! From the bottom: [`dtype`], [`shape`], [`units`], [`token`], [`ids`], [`key`], [`csr`], [`block`], [`value`]
+//! (a block or an object), [`annotate`]; then [`graph`]; then [`collections`] and [`kernel`] (kernels as data);
+//! [`machine`]; [`steps`] (the plan, shared by planner and executor); [`plan`], [`device`], [`exec`]; [`report`];
+//! [`session`], which names the concrete devices; [`pipeline`] (the file), and the command. [`testing`] is for third
+//! parties, and nothing else uses it: it checks that a collection type of theirs meets the contract. `tests/tidy`
+//! holds these arrows.
 //!
 //! # What is measured where
 //!

@@ -7,8 +7,15 @@
 //!
 //! let session = Session::new(Default::default());
 //! let x = Array::arange(0.0, 1.0, 10).rechunk(&[4]);
-//! check_collection(&(&x * 2.0), &session, |a, b| a.token() == b.token())?;
+//! check_collection(&(&x * 2.0), &session, PartialEq::eq)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A breach names its clause of the [contract](crate::collections::contract), and says what was found:
+//!
+//! ```text
+//! the collection contract is broken:
+//! clause 4 (rebuild): …
 //! ```
 //!
 //! # What it can't see

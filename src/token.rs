@@ -63,6 +63,32 @@ impl fmt::Debug for Token {
 /// do a list, a tuple, a set and a map, also when empty. Widths don't count: `1u8` is `1i64`, and an `f32` is
 /// the `f64` of the same value. Borders count at every depth. Sets and maps have no order. `None` and
 /// `Some(None)` differ.
+///
+/// A type of one's own says what it is and adds what tells it from others of its kind:
+///
+/// ```
+/// use outcrop::token::{Token, Tokenize, Tokenizer};
+///
+/// struct Threshold {
+///     field: String,
+///     above: f64,
+/// }
+///
+/// impl Tokenize for Threshold {
+///     fn tokenize(&self, fields: Tokenizer) -> Tokenizer {
+///         (&self.field, self.above).tokenize(fields.text("threshold"))
+///     }
+/// }
+///
+/// let above = |above| Token::of(&Threshold { field: "wind".into(), above });
+/// assert_eq!(above(10.0), above(10.0));
+/// assert_ne!(above(10.0), above(12.5));
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no content token",
+    label = "not `Tokenize`",
+    note = "implement `outcrop::token::Tokenize`, or take the `opaque` form, whose values equal no others"
+)]
 pub trait Tokenize {
     /// Adds the value to `fields`: equal values the same fields, different values different ones. A type
     /// of several fields begins with a [text](Tokenizer::text) that names the type.

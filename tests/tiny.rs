@@ -216,7 +216,7 @@ fn a_call_that_fails_says_which_and_is_tried_as_often_as_allowed() {
     assert_eq!(*Session::new(config()).compute(&fragile).unwrap(), 2);
     let broken = Delayed::<i64>::try_call("broken", (), || Err("no such station")).named("station-7");
     let error = Session::new(config()).compute(&broken).unwrap_err().to_string();
-    assert_eq!(error, "layer 'station-7', 'station-7' on host: no such station");
+    assert_eq!(error, "layer 'station-7' on host: no such station");
 }
 
 #[test]

@@ -12,6 +12,10 @@
 //! let wrong = &y + &Array::zeros([5], outcrop::dtype::DType::F64);
 //! assert!(wrong.shape().unwrap_err().to_string().contains("broadcast"));
 //! ```
+//!
+//! A function over a whole array is a [`Delayed::call`](crate::collections::Delayed::call), one over each block a
+//! [custom operation](crate::graph::custom); [`Array::from_delayed`] and [`Bag::to_array`](crate::collections::Bag::to_array)
+//! lead back.
 
 mod build;
 mod collection;

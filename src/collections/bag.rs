@@ -28,6 +28,9 @@
 //! ([`Bag::try_map`]), fails its task. Wrong calls are carried, with the caller's line, as in an
 //! [`Array`](crate::collections::Array).
 //!
+//! A function over all items is a [`Delayed::call`](crate::collections::Delayed::call), which gets them as `&[T]`;
+//! [`Bag::from_delayed`], [`Bag::from_array`] and their opposites lead to and from the other collections.
+//!
 //! Layers are symbolic: a bag of 10^6 partitions is as cheap to build, to copy and to bind as one of two. A bag doesn't
 //! know how many bytes its items point to; [`Bag::sized`] says so to the planner. Items that aren't `Clone` can be folded
 //! and mapped; wrap them in an `Arc` to group, to filter and to compute them.

@@ -2,34 +2,14 @@
 //!
 //! A collection is a handle: a graph, the keys of its values in it, and whatever it knows about them (shape, names,
 //! types). [`Collection`] is all that a third party implements; computing, persisting, drawing, and the functions of
-//! [`manipulate`](crate::collections::manipulate) come with it. [`crate::testing::check_collection`] says where a
-//! type breaks a clause.
-//!
-//! 1. **Graph.** [`graph`](Collection::graph) gives a graph that passes
-//!    [`validate`](LayerGraph::validate), the same at every call.
-//! 2. **Keys.** [`keys`](Collection::keys) gives at least one key; every key is in the graph, and none comes twice.
-//! 3. **Names.** [`layer_names`](Collection::layer_names) are exactly the names that the keys have, and each is a
-//!    layer of the graph. A collection has one name, a composite one has several.
-//! 4. **Rebuild.** [`rebuild`](Collection::rebuild) with a graph and a rename map gives the same collection over that
-//!    graph: names that the map has are replaced by the new ones, others stay, entries for names that aren't the
-//!    collection's are ignored. The keys keep their nesting and their parts. The original isn't touched.
-//! 5. **Refusal.** `rebuild` over a graph that lacks the keys, or that has values of another kind under them, is an
-//!    error that names the layer.
-//! 6. **Finalise.** [`finalize`](Collection::finalize) makes the value out of the computed ones, found by key, and out
-//!    of nothing else: a rebuilt collection finalises equal values to an equal value.
-//! 7. **Token.** [`token`](Collection::token) is equal for equal content, differs where the content does, and depends
-//!    neither on annotations nor on layers' names.
-//! 8. **Optimiser.** [`optimizer`](Collection::optimizer) is asked once for each group of collections that share it. What it
-//!    gives back has all the keys, and has lost no annotation; that is checked.
-//! 9. **Laziness.** Nothing of the above computes a value.
-//!
-//! A collection is often a thin one around others, whose parts do the work:
+//! [`manipulate`](crate::collections::manipulate) come with it. Often it is a thin one around others, whose parts do the
+//! work:
 //!
 //! ```
 //! use outcrop::block::Block;
 //! use outcrop::collections::manipulate::{Options, clone};
 //! use outcrop::collections::{Array, Collection, Computed, Rename};
-//! use outcrop::graph::{error::GraphError, keys::Keys, layer_graph::LayerGraph};
+//! use outcrop::graph::{GraphError, Keys, LayerGraph};
 //! use outcrop::session::Session;
 //! use outcrop::testing::check_collection;
 //!
@@ -56,16 +36,73 @@
 //!
 //! let depth = Measured(Array::arange(0.0, 0.5, 10).rechunk(&[4]), "m");
 //! let session = Session::new(Default::default());
-//! check_collection(&depth, &session, |a, b| a.0.token() == b.0.token() && a.1 == b.1)?;
+//! check_collection(&depth, &session, PartialEq::eq)?; // says where a type breaks a clause
 //! let (original, copy) = session.compute(&(depth.clone(), clone(&depth, &Options::new())?))?;
-//! assert_eq!(original.0.token(), copy.0.token());
+//! assert_eq!(original, copy);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! One whose layers are its own finds the layer of a rebuilt graph with [`rebuilt_layer`], which refuses what clause 5
-//! says; layers come from [`Layer::custom`] or [`LayerGraph::from_collections`]. `tests/third-party` in Outcrop's
-//! repository is a whole example: rows of unequal length, an operation that reads neighbours, and a function that puts
-//! a layer behind every output of any collection.
+//! One whose layers are its own makes them with [`Layer::custom`] or [`LayerGraph::from_collections`], lists their keys as
+//! a [`Keys::Grid`], and finds their successors in another graph with [`rebuilt_layer`], which refuses what clause 5 says.
+//! [`Computed::object`] finds the values:
+//!
+//! ```
+//! # use outcrop::collections::contract::rebuilt_layer;
+//! # use outcrop::collections::{Collection, Computed, Rename};
+//! # use outcrop::graph::{GraphError, Keys, Layer, LayerGraph};
+//! # use std::sync::Arc;
+//! /// One `String` for each task of its layer.
+//! #[derive(Clone)]
+//! struct Lines(Arc<Layer>);
+//!
+//! impl Collection for Lines {
+//!     type Value = String;
+//!
+//!     fn graph(&self) -> Result<LayerGraph, GraphError> {
+//!         Ok(LayerGraph::of([self.0.clone()]))
+//!     }
+//!     fn keys(&self) -> Result<Keys, GraphError> {
+//!         Ok(Keys::Grid { name: self.0.shared_name().clone(), grid: self.0.chunks().grid() })
+//!     }
+//!     fn rebuild(&self, graph: &LayerGraph, rename: &Rename) -> Result<Self, GraphError> {
+//!         Ok(Lines(rebuilt_layer(&self.0, graph, rename)?))
+//!     }
+//!     fn finalize(&self, values: &Computed) -> Result<String, GraphError> {
+//!         let line = |block| Ok(values.object::<String>(&self.0.key(block)?)?.to_string());
+//!         (0..self.0.spec().count()).map(line).collect()
+//!     }
+//! }
+//! # use outcrop::collections::Bag;
+//! # let lines = Bag::range(0..3, 3).map_partitions("text", |n| vec![n[0]]);
+//! # let lines = lines.layer()?.clone();
+//! # assert_eq!(Lines(lines).keys()?.len(), 3);
+//! # Ok::<(), GraphError>(())
+//! ```
+//!
+//! A failure of its own is a [`GraphError::foreign`], with what to do in the text. A function takes a third party's
+//! collection as [`Whole(&mine)`](crate::collections::delayed::Whole). `tests/third-party` in Outcrop's repository is a
+//! whole crate: rows of unequal length, an operation that reads neighbours, and a function that puts a layer behind every
+//! output of any collection.
+//!
+//! # The clauses
+//!
+//! 1. **Graph.** [`graph`](Collection::graph) gives a graph that passes
+//!    [`validate`](LayerGraph::validate), the same at every call.
+//! 2. **Keys.** [`keys`](Collection::keys) gives at least one key; every key is in the graph, and none comes twice.
+//! 3. **Names.** [`layer_names`](Collection::layer_names) are exactly the names that the keys have, and each is a
+//!    layer of the graph. A collection has one name, a composite one has several.
+//! 4. **Rebuild.** [`rebuild`](Collection::rebuild) with a graph and a rename map gives the same collection over that
+//!    graph: names that the map has are replaced by the new ones, others stay, entries for names that aren't the
+//!    collection's are ignored. The keys keep their nesting and their parts. The original isn't touched.
+//! 5. **Refusal.** `rebuild` over a graph that lacks the keys, or that has values of another kind under them, is an
+//!    error that names the layer.
+//! 6. **Finalise.** [`finalize`](Collection::finalize) makes the value out of the computed ones, found by key, and out
+//!    of nothing else: a rebuilt collection finalises equal values to an equal value.
+//! 7. **Token.** [`token`](Collection::token) is equal for equal content, differs where the content does, and depends
+//!    neither on annotations nor on layers' names.
+//! 8. **Optimiser.** [`optimizer`](Collection::optimizer) is asked once for each group of collections that share it. What it
+//!    gives back has all the keys, and has lost no annotation; that is checked.
+//! 9. **Laziness.** Nothing of the above computes a value.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -79,6 +116,12 @@ use crate::graph::layer_graph::LayerGraph;
 use crate::token::{Token, Tokenizer};
 
 /// A lazy collection. The numbered clauses of the contract are in [this module's documentation](self).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` isn't a collection",
+    label = "not a collection",
+    note = "several are nested by value: `&(x.clone(), y.clone())`; clones are handles, and cheap",
+    note = "a bag is a collection when its items are `Clone`: wrap them in an `Arc`"
+)]
 pub trait Collection: Clone {
     /// What computing it gives.
     type Value;

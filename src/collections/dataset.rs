@@ -16,10 +16,21 @@
 //! let values = Session::new(Default::default()).compute(&mean)?;
 //! assert_eq!(values["temperature"].to_scalar(), Some(5.5));
 //! assert_eq!(values["height"].to_scalar(), Some(20.0));
+//!
+//! // Arithmetic, array by array.
+//! let anomaly = weather.combine(&weather.map(|array| array * 2.0)?, |a, b| b - a)?;
+//! # assert_eq!(anomaly.names(), ["temperature", "height"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! - A dimension has one extent, in whatever arrays it comes; there are no coordinates and no alignment by label.
+//! - Methods return what is wrong, with the names, instead of carrying it: a dataset that is there is sound.
+//! - It has one layer name for each array, so that it [rebuilds](crate::collections::contract) through a rename map; a
+//!   function takes it as a map from names to blocks ([`Delayed`](crate::collections::delayed)).
+//! - Each operation costs O(arrays), whatever their number of blocks.
 
 use std::collections::BTreeMap;
+use std::panic::Location;
 use std::sync::Arc;
 
 use crate::block::Block;
@@ -61,7 +72,7 @@ pub enum DatasetError {
         source: Box<GraphError>,
     },
     /// `""` as a name.
-    #[error("the array '{array}' over ({}): names of arrays and dimensions can't be empty", dims.join(", "))]
+    #[error("the array '{array}' over {dims:?}: names of arrays and dimensions can't be empty")]
     EmptyName {
         /// The array.
         array: String,
@@ -83,7 +94,11 @@ pub enum DatasetError {
         dim: String,
     },
     /// Another number of dimensions than axes.
-    #[error("the array '{array}' of shape {shape} has {} axes, and {} dimensions were named: ({})", shape.len(), dims.len(), dims.join(", "))]
+    #[error(
+        "the array '{array}' has shape {shape}, and the dimensions ({}) were named: name one for each axis, {} in all",
+        dims.join(", "),
+        shape.len()
+    )]
     DimCount {
         /// The array.
         array: String,
@@ -94,7 +109,8 @@ pub enum DatasetError {
     },
     /// One dimension with two extents.
     #[error(
-        "the dimension '{dim}' has extent {extent} in the array '{array}' and {other_extent} in '{other}'"
+        "the dimension '{dim}' has extent {extent} in the array '{array}' and {other_extent} in '{other}'; a dimension \
+         has one extent: give one of them another name, or slice"
     )]
     Extents {
         /// The dimension.
@@ -114,6 +130,14 @@ pub enum DatasetError {
         /// The name asked for.
         name: String,
         /// The arrays that there are.
+        have: Vec<String>,
+    },
+    /// An array that only one of two datasets has.
+    #[error("only one of the datasets has an array '{name}'; the other has {}", have.join(", "))]
+    OneSided {
+        /// The array.
+        name: String,
+        /// The arrays of the one that lacks it.
         have: Vec<String>,
     },
     /// A dimension that no array has.
@@ -214,9 +238,15 @@ impl Dataset {
         other: &Dataset,
         both: impl Fn(&Array, &Array) -> Array,
     ) -> Result<Self, DatasetError> {
-        other.entries.iter().try_for_each(|entry| self.entry(&entry.name).map(drop))?;
+        let missing = |name: &str, have: &Dataset| DatasetError::OneSided {
+            name: name.to_owned(),
+            have: texts(&have.names()),
+        };
+        if let Some(entry) = other.entries.iter().find(|entry| self.entry(&entry.name).is_err()) {
+            return Err(missing(&entry.name, self));
+        }
         let entry = |entry: &Entry| {
-            let there = other.entry(&entry.name)?;
+            let there = other.entry(&entry.name).map_err(|_| missing(&entry.name, other))?;
             if there.dims == entry.dims {
                 return Ok(Entry { array: both(&entry.array, &there.array), ..entry.clone() });
             }
@@ -231,6 +261,7 @@ impl Dataset {
     ///
     /// # Errors
     /// [`DatasetError::UnknownDim`]; an index beyond the extent.
+    #[track_caller]
     pub fn isel(&self, dim: &str, index: Index) -> Result<Self, DatasetError> {
         let whole = Index::Range { start: None, stop: None, step: None };
         let goes = matches!(index, Index::At(_));
@@ -244,6 +275,7 @@ impl Dataset {
     ///
     /// # Errors
     /// [`DatasetError::UnknownDim`]; what the reduction of the arrays refuses.
+    #[track_caller]
     pub fn reduce(&self, reduction: Reduction, dim: &str) -> Result<Self, DatasetError> {
         self.along(dim, true, |array, axis| array.reduce(reduction, &Over::axis(axis as i64)))
     }
@@ -252,6 +284,7 @@ impl Dataset {
     ///
     /// # Errors
     /// As [`Dataset::reduce`].
+    #[track_caller]
     pub fn sum(&self, dim: &str) -> Result<Self, DatasetError> {
         self.reduce(Reduction::Sum, dim)
     }
@@ -260,6 +293,7 @@ impl Dataset {
     ///
     /// # Errors
     /// As [`Dataset::reduce`].
+    #[track_caller]
     pub fn mean(&self, dim: &str) -> Result<Self, DatasetError> {
         self.reduce(Reduction::Mean, dim)
     }
@@ -268,6 +302,7 @@ impl Dataset {
     ///
     /// # Errors
     /// As [`Dataset::reduce`]; a dimension without extent.
+    #[track_caller]
     pub fn min(&self, dim: &str) -> Result<Self, DatasetError> {
         self.reduce(Reduction::Min, dim)
     }
@@ -276,11 +311,13 @@ impl Dataset {
     ///
     /// # Errors
     /// As [`Dataset::reduce`]; a dimension without extent.
+    #[track_caller]
     pub fn max(&self, dim: &str) -> Result<Self, DatasetError> {
         self.reduce(Reduction::Max, dim)
     }
 
     /// What `each` makes of the arrays that have a dimension, by its axis; whether it `goes` with that.
+    #[track_caller]
     fn along(
         &self,
         dim: &str,
@@ -290,10 +327,14 @@ impl Dataset {
         if !self.dims().contains(&dim) {
             return Err(DatasetError::UnknownDim { dim: dim.to_owned(), have: texts(&self.dims()) });
         }
+        let caller = Location::caller();
         let entry = |entry: &Entry| {
             let mut entry = entry.clone();
             if let Some(axis) = entry.dims.iter().position(|own| **own == *dim) {
-                entry.array = each(&entry.array, axis);
+                // The arrays of a dataset are sound: what is wrong was wrong with the user's call.
+                let made = each(&entry.array, axis);
+                let made = made.layer().cloned().map_err(|error| error.root().clone().at(caller));
+                entry.array = Array::deferred(made);
                 if goes {
                     entry.dims.remove(axis);
                 }

@@ -1,9 +1,9 @@
 //! Any Rust function, called later: over values, and over whole collections.
 //!
 //! ```
+//! use outcrop::block::Block;
 //! use outcrop::collections::delayed::{Delayed, function};
 //! use outcrop::collections::{Array, array::Over};
-//! use outcrop::block::Block;
 //! use outcrop::session::Session;
 //!
 //! // A function under a name and a version is pure: equal calls are one task.
@@ -21,6 +21,54 @@
 //! assert_eq!(*session.compute(&shown)?, "4 times 499.5");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # What a function gets
+//!
+//! Arguments are a tuple of up to six, `(&x,)` for one and `()` for none; the function gets a reference to each.
+//!
+//! | handed over | the function gets |
+//! |---|---|
+//! | `&Delayed<T>`, [`Literal::new(value)`](Literal::new) | `&T` |
+//! | `&Array` | [`&Block`](crate::block::Block): the whole array |
+//! | `&Bag<T>` | `&[T]`: all items |
+//! | `&Dataset` | `&BTreeMap<String, Block>` |
+//! | `Vec<&Delayed<T>>` | `&[Arc<T>]` |
+//! | `Vec<&Array>` | `&[Block]` |
+//! | [`Whole(&mine)`](Whole), a collection of your own | `&C::Value` |
+//!
+//! A vector is Dask's list of delayed values; a loop over calls and one that gathers them is map and reduce:
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use outcrop::annotate::{Annotations, annotate};
+//! # use outcrop::collections::delayed::{Delayed, Literal, Unzip, try_function};
+//! # use outcrop::session::Session;
+//! let parse = try_function("parse", 1, |line: &String| line.trim().parse::<i64>());
+//! let lines = ["1", " 20 ", "300"].map(String::from);
+//! let patient = Annotations::new().with_retries(3)?;
+//! let numbers = annotate(patient, || lines.map(|line| parse.call((Literal::new(line),)))); // each is tried up to four times
+//! let range = Delayed::call("range", (Vec::from(numbers.each_ref()),), |all: &[Arc<i64>]| {
+//!     (all.iter().min().map(|n| **n), all.iter().max().map(|n| **n))
+//! });
+//! let (low, high) = range.unzip(); // a tuple's parts; `split(nout)` is for vectors
+//! let (low, high) = Session::new(Default::default()).compute(&(low, high))?;
+//! assert_eq!((*low, *high), (Some(1), Some(300)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The rules
+//!
+//! - **Failing.** [`Delayed::try_call`] and [`try_function`] take functions that return a `Result`. An error or a panic
+//!   fails the task, which is tried again as its `retries` say; then the run ends, and names it.
+//! - **Wrong calls** are carried with the caller's line, as in an [`Array`](crate::collections::Array), until somebody asks
+//!   for the [`layer`](Delayed::layer) or computes it.
+//! - **Purity.** Equal calls of a [`function`] with equal [`Literal`]s are one task; [`Delayed::call`], and whatever is
+//!   `opaque`, equals nothing else.
+//! - **Size.** A value counts `size_of::<T>()` bytes unless [`Delayed::sized`] says more: a plan can't follow pointers.
+//! - **Where.** Functions run on the host's threads; `device=gpu` around a call can't be met. The other
+//!   [annotations](crate::annotate) hold as for any layer.
+//! - **Cost.** A call is a layer of one task: O(arguments). Many equal ones over partitions are a
+//!   [`Bag`](crate::collections::bag), over blocks a [custom operation](crate::graph::custom), and cost O(1).
 
 mod call;
 mod split;

@@ -1,26 +1,46 @@
 //! Functions over any collections: copies, barriers, order between graphs that share nothing.
 //!
-//! All of them take collections of any type, nested as one likes, and give back the same kind over a new graph that
-//! coexists with the old. A layer stays what it was: symbolic layers stay symbolic, whatever their number of blocks;
-//! explicit tasks keep their keys' parts and their literals; every layer keeps its annotations.
+//! | function | gives |
+//! |---|---|
+//! | [`clone()`] | copies that share nothing with the originals: computed together, each is computed by itself |
+//! | [`bind`] | copies of `children` of which nothing begins before `parents` are computed |
+//! | [`checkpoint`] | an empty value that is there when the collections are computed |
+//! | [`wait_on`] | the same collections, whose values are there only when all of them are computed |
 //!
 //! ```
-//! use outcrop::collections::manipulate::{Options, bind, checkpoint, wait_on};
+//! use outcrop::block::Block;
+//! use outcrop::collections::manipulate::{Options, SplitEvery, bind, checkpoint, clone, wait_on};
 //! use outcrop::collections::{Array, Delayed, array::Over};
 //! use outcrop::session::Session;
 //!
-//! let loaded = Array::arange(0.0, 1.0, 1000).rechunk(&[100]);
-//! let audited = Delayed::call("audit", (&loaded,), |x: &outcrop::block::Block| x.shape().elements());
-//! // Nothing of the sum begins before the audit is done, though no value passes from one to the other.
-//! let sum = bind(&loaded.sum(&Over::all()), &audited, &Options::new())?;
 //! let session = Session::new(Default::default());
+//! let loaded = Array::arange(0.0, 1.0, 1000).rechunk(&[100]);
+//! let audited = Delayed::call("audit", (&loaded,), |x: &Block| x.shape().elements());
+//!
+//! // Nothing of the sum begins before the audit is done, though no value passes from one to the other. What is omitted
+//! // isn't copied: it is loaded once, for both.
+//! let sum = loaded.sum(&Over::all());
+//! let sum = bind(&sum, &audited, &Options::new().omit(&loaded))?;
 //! assert_eq!(session.compute(&sum)?.to_scalar::<f64>(), Some(499_500.0));
-//! # let done = checkpoint(&(loaded.clone(), audited.clone()), Default::default())?;
-//! # session.compute(&done)?;
-//! # let (x, y) = wait_on(&(loaded, audited), Default::default())?;
-//! # assert_eq!(*session.compute(&y)?, 1000);
+//!
+//! // A copy loads again. With a seed its names are the same in every run.
+//! let again = clone(&loaded, &Options::new().seed("second pass"))?;
+//! assert_ne!(again.layer()?.name(), loaded.layer()?.name());
+//!
+//! // When both are done; and both, but not before both are done.
+//! let done = checkpoint(&(loaded.clone(), audited.clone()), SplitEvery::Auto)?;
+//! assert_eq!(*session.compute(&done)?, ());
+//! let (x, n) = wait_on(&(loaded, audited), SplitEvery::Auto)?;
+//! assert_eq!(*session.compute(&(x, n))?.1, 1000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! - They take collections of any type, [nested](crate::collections::Collections) as one likes, and give back the same
+//!   kind over a new graph that coexists with the old.
+//! - A layer stays what it was: symbolic layers stay symbolic, whatever their number of blocks; explicit tasks keep their
+//!   keys' parts and their literals; every layer keeps its annotations, and the scope around the call adds none.
+//! - A barrier is a tree of small tasks: each waits for as many values as [`SplitEvery`] says, and holds none of them.
+//! - Each costs O(layers), not O(blocks).
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -12,9 +12,18 @@ use crate::graph::keys::Keys;
 use crate::graph::layer::Layer;
 use crate::graph::layer_graph::{LayerGraph, Outputs};
 
-/// A collection, or collections nested in tuples (up to six), vectors, arrays, maps and options. Generic functions take it and
+/// A collection, or collections nested in tuples (up to six), vectors, maps and options. Generic functions take it and
 /// give it back with the same nesting.
-pub trait Collections: Sized {
+///
+/// References aren't collections, since nothing can be given back as one: `(x.clone(), y.clone())`, not `(&x, &y)`.
+/// Clones are handles.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a collection nor collections nested in tuples, vectors, maps and options",
+    label = "not collections",
+    note = "nest collections themselves, not references to them: `&(x.clone(), y.clone())`; clones are handles, and cheap",
+    note = "a tuple has at most six members; a type of your own implements `outcrop::collections::Collection`"
+)]
+pub trait Collections: Clone {
     /// What computing gives, nested in the same way.
     type Values;
 
@@ -214,7 +223,7 @@ macro_rules! map {
 }
 map!(
     [K: Ord + Clone, C: Collections] BTreeMap<K, C> => BTreeMap<K, C::Values>,
-    [K: Eq + Hash + Clone, C: Collections, S: BuildHasher + Default] HashMap<K, C, S> => HashMap<K, C::Values, S>,
+    [K: Eq + Hash + Clone, C: Collections, S: BuildHasher + Clone + Default] HashMap<K, C, S> => HashMap<K, C::Values, S>,
 );
 
 macro_rules! tuple {

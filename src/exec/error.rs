@@ -36,8 +36,8 @@ pub enum ExecError {
     },
     /// A step failed, on its last attempt.
     #[error(
-        "layer '{layer}', {} on {device}: {source}{}",
-        region.as_ref().map_or_else(|| key.clone(), |region| format!("block {key} at {region}")),
+        "layer '{layer}'{} on {device}: {source}{}",
+        place(layer, key, region.as_deref()),
         if *attempts > 1 { format!(" (attempt {attempts} of {attempts})") } else { String::new() }
     )]
     Step {
@@ -121,5 +121,14 @@ impl StepError {
             StepError::Device(DeviceError::OutOfMemory { .. } | DeviceError::Lost { .. })
                 | StepError::Bug { .. }
         )
+    }
+}
+
+/// The value among the layer's: nothing where the layer makes one object, whose key is its name.
+fn place(layer: &str, key: &str, region: Option<&str>) -> String {
+    match region {
+        Some(region) => format!(", block {key} at {region}"),
+        None if key == format!("'{layer}'") => String::new(),
+        None => format!(", {key}"),
     }
 }

@@ -201,19 +201,24 @@ impl<'a> Work<'a> {
         };
         let spec = layer.spec();
         let room = if spec.is_array() { Some(self.room(id, step)?) } else { None };
-        let is_written = AtomicBool::new(false);
-        let output = room.as_ref().and_then(|room| OutputBlock::new(room, &is_written));
+        let written = AtomicBool::new(false);
+        let output = room.as_ref().and_then(|room| OutputBlock::new(room, &written));
         let mut call = Call { block, spec: &spec, operands: &operands, output };
         match (custom.compute(&mut call)?, room) {
-            (Made::Written, Some(room)) if is_written.load(Ordering::Relaxed) => Ok(room.into()),
-            (Made::Written, Some(room)) => Err(TaskError::new(format!(
-                "the {} block {} is said to be written, and isn't: fill the call's output",
-                room.dtype(),
-                room.shape()
-            ))
+            (Made::Written, Some(room)) if written.load(Ordering::Relaxed) => Ok(room.into()),
+            (Made::Written, Some(_)) => Err(TaskError::new(
+                "the operation says that it wrote its block, and it didn't; see what OutputBlock::write returns",
+            )
             .into()),
             (Made::Object(object), None) => Ok(object.into()),
-            (Made::Same(at), room) => same(operands.get(at), room),
+            (Made::Same(at), room) => match operands.get(at) {
+                Some(operand) => same(operand, room),
+                None => Err(TaskError::new(format!(
+                    "operand {at} was to be passed on, and there are {}: they count from 0, in the order of reads",
+                    operands.len()
+                ))
+                .into()),
+            },
             (Made::Written, None) => {
                 Err(TaskError::new("a layer of objects wrote a block; return an object").into())
             }
@@ -264,10 +269,7 @@ impl<'a> Work<'a> {
 }
 
 /// An operand passed on: an object as it is, a block by its elements, since its memory is somebody else's.
-fn same(operand: Option<&Value>, room: Option<Block>) -> Result<Value, StepError> {
-    let Some(operand) = operand else {
-        return Err(TaskError::new("there is no such operand to pass on").into());
-    };
+fn same(operand: &Value, room: Option<Block>) -> Result<Value, StepError> {
     match (operand, room) {
         (Value::Object(_), None) => Ok(operand.clone()),
         (Value::Block(block), Some(room)) => {

@@ -214,8 +214,18 @@ impl LayerGraph {
             key: key.to_string(),
             have: same_name.map_or_else(
                 || format!("no layer has this name; the outputs are {}", names()),
-                |layer| format!("the layer '{}' makes {}", layer.name(), layer.spec()),
+                |layer| format!("the layer '{}' makes {}, {}", layer.name(), layer.spec(), keys_of(layer)),
             ),
         }
+    }
+}
+
+/// The keys of a layer's values, as far as one line takes them: the first and the last.
+fn keys_of(layer: &Layer) -> String {
+    let key = |block| layer.key(block).map_or_else(|error| error.to_string(), |key| key.to_string());
+    match layer.spec().count() {
+        0 => "and has no keys".to_owned(),
+        1 => format!("under the key {}", key(0)),
+        count => format!("under keys from {} to {}", key(0), key(count - 1)),
     }
 }

@@ -1,11 +1,90 @@
-//! Operations that others define: a block rule, a shape rule and a function of their own.
+//! Operations of one's own: a shape rule, a block rule and a function.
 //!
-//! A custom operation is as symbolic as the built-in ones: the layer holds the rule, never a list of tasks, so
+//! A custom operation is as symbolic as the built-in ones: the layer holds the rules, never a list of tasks, so
 //! that ten blocks and 10^8 cost the same to hold, to copy and to cull.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use outcrop::collections::Array;
+//! use outcrop::dtype::DType;
+//! use outcrop::graph::{Call, CustomOp, GraphError, Layer, Made, Read, TaskError, ValueSpec};
+//! use outcrop::session::Session;
+//! use outcrop::token::{Token, Tokenizer};
+//!
+//! /// Each block, sorted.
+//! #[derive(Debug)]
+//! struct Sorted;
+//!
+//! impl CustomOp for Sorted {
+//!     fn name(&self) -> &str {
+//!         "sorted"
+//!     }
+//!     fn token(&self) -> Token {
+//!         Tokenizer::new("sorted").int(1).finish() // a parameter of the operation would go in here
+//!     }
+//!     fn output(&self, inputs: &[&ValueSpec]) -> Result<ValueSpec, String> {
+//!         match inputs {
+//!             [x] if x.is_array() && x.dtype == DType::F64 => Ok(ValueSpec::clone(x)),
+//!             [other] => Err(format!("f64 blocks are sorted, and this is {other}; convert it with astype")),
+//!             several => Err(format!("one array is sorted, and {} were given", several.len())),
+//!         }
+//!     }
+//!     fn reads(&self, block: usize, _output: &ValueSpec, _inputs: &[&ValueSpec]) -> Vec<Read> {
+//!         vec![Read { input: 0, block }]
+//!     }
+//!     fn reads_everything(&self) -> bool {
+//!         true
+//!     }
+//!     fn compute(&self, call: &mut Call<'_>) -> Result<Made, TaskError> {
+//!         let mut values = call.block_operand(0)?.to_vec::<f64>().ok_or("no f64 block on the host")?;
+//!         values.sort_by(f64::total_cmp);
+//!         call.write(&values)
+//!     }
+//! }
+//!
+//! fn sorted(x: &Array) -> Result<Array, GraphError> {
+//!     Ok(Array::from_layer(Layer::custom(Arc::new(Sorted), vec![x.layer()?.clone()])?))
+//! }
+//!
+//! let x = Array::from_slice([4], &[2.0, 1.0, 9.0, 3.0]).rechunk(&[2]);
+//! let values = Session::new(Default::default()).compute(&sorted(&x)?)?;
+//! assert_eq!(values.to_vec::<f64>(), Some(vec![1.0, 2.0, 3.0, 9.0]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The rules
+//!
+//! - **Output.** [`ValueSpec::array`] makes blocks, cut as the rule says; [`ValueSpec::objects`] numbered Rust values;
+//!   [`ValueSpec::object`] one, whose key is the layer's name. What it refuses, with what to do, is an error where the
+//!   layer is made: it gets in front of users.
+//! - **Reads** names values by number, in C order of the input's grid, and `compute` finds them as operands in the same
+//!   order. A value that isn't there is an error, [`GraphError::BlockRule`](crate::graph::GraphError::BlockRule), when
+//!   the graph is culled or planned. Where all values together read all inputs, say so: nobody needs to ask a million
+//!   times.
+//! - **Compute** ends with [`Call::write`] where the layer makes blocks, with [`Made::object`] where it makes objects,
+//!   or passes an operand on with [`Made::Same`]. An error or a panic fails the task, which is tried again as the
+//!   layer's `retries` say.
+//! - **Token.** Equal tokens over equal inputs are one layer: whatever changes the values belongs in it, and a version
+//!   to change with the code.
+//! - Rules run in the caller's thread, and a rule that panics takes the caller along.
+//!
+//! The layer takes the [annotations](crate::annotate) of the scope like any other. It runs on the host: `device=gpu` on
+//! it can't be met. Inputs that live on a GPU are copied over, which the plan shows.
+//!
+//! # From here
+//!
+//! [`Layer::custom`](crate::graph::Layer::custom) makes a layer, which
+//! [`Array::from_layer`](crate::collections::Array::from_layer), and `Bag` and `Delayed` likewise, make a collection of;
+//! [`collections::contract`](crate::collections::contract) is about types of one's own. Work that no rule describes is a
+//! table of [tasks](crate::graph::tasks). `tests/third-party` in Outcrop's repository is a whole crate: an operation that
+//! reads neighbours, a collection with two names, and a delay put before every block of any collection.
 
+use std::any::{Any, type_name};
 use std::fmt;
 
 use crate::block::{Block, OutputBlock};
+use crate::dtype::Element;
 use crate::graph::rule::Read;
 use crate::graph::value_spec::ValueSpec;
 use crate::shape::Shape;
@@ -17,14 +96,14 @@ use crate::value::{Object, Value};
 /// Rules are asked while graphs are built, culled and planned, and must answer the same every time; only
 /// [`compute`](CustomOp::compute) does the work, and only in a run. The function runs on the host.
 pub trait CustomOp: Send + Sync + fmt::Debug {
-    /// What people call the operation; layers' names start with it.
+    /// What people call the operation, not empty; layers' names start with it.
     fn name(&self) -> &str;
 
     /// Identifies what it computes, parameters included. An operation that gives something else each time takes
     /// a [`unique`](Token::unique) token when it is made.
     fn token(&self) -> Token;
 
-    /// The shape and type rule: what it makes of its inputs, or what is wrong with them, in words.
+    /// The shape and type rule: what it makes of its inputs, or what is wrong with them and what to do, in words.
     fn output(&self, inputs: &[&ValueSpec]) -> Result<ValueSpec, String>;
 
     /// The block rule: the values that value `block` of the result is made of, in the order in which
@@ -53,12 +132,19 @@ pub trait CustomOp: Send + Sync + fmt::Debug {
 /// What a call of [`CustomOp::compute`] left.
 #[derive(Debug)]
 pub enum Made {
-    /// The block was written to [`Call::output`].
+    /// The block was written to [`Call::output`]; [`Call::write`] gives this. Checked: nothing written is an error.
     Written,
     /// An object.
     Object(Object),
     /// The value of this operand, as it is.
     Same(usize),
+}
+
+impl Made {
+    /// An object that holds `value`.
+    pub fn object<T: Any + Send + Sync>(value: T) -> Self {
+        Made::Object(Object::new(value))
+    }
 }
 
 /// One value that is to be made.
@@ -95,15 +181,29 @@ impl Call<'_> {
     ///
     /// # Errors
     /// There is no such operand, or it is something else.
-    pub fn object_operand<T: std::any::Any + Send + Sync>(&self, at: usize) -> Result<&T, TaskError> {
+    pub fn object_operand<T: Any + Send + Sync>(&self, at: usize) -> Result<&T, TaskError> {
         let found = self.operand(at)?;
         found.object().ok_or_else(|| {
-            TaskError::new(format!(
-                "operand {at} is {}, not {}",
-                found.describe(),
-                std::any::type_name::<T>()
-            ))
+            TaskError::new(format!("operand {at} is {}, not {}", found.describe(), type_name::<T>()))
         })
+    }
+
+    /// Fills the block with `values`, in C order: how an operation that makes blocks ends.
+    ///
+    /// # Errors
+    /// The layer makes objects; `values` are of another type or number than the block's elements. Nothing is written.
+    pub fn write<T: Element>(&mut self, values: &[T]) -> Result<Made, TaskError> {
+        let Some(output) = &mut self.output else {
+            return Err(TaskError::new("a layer of objects has no block to write; return Made::object"));
+        };
+        if output.write(values) {
+            return Ok(Made::Written);
+        }
+        let (dtype, shape, given) = (output.dtype(), output.shape(), values.len());
+        Err(TaskError::new(format!(
+            "the block is {dtype} {shape}, and {given} values of {} were given",
+            T::DTYPE
+        )))
     }
 
     fn operand(&self, at: usize) -> Result<&Value, TaskError> {

@@ -1,5 +1,7 @@
 //! What can be wrong with a graph while it is built.
 
+use std::fmt;
+
 use crate::annotate::{AnnotationError, Conflict};
 use crate::dtype::DType;
 use crate::key::{Key, KeyError};
@@ -151,7 +153,7 @@ pub enum GraphError {
         user: String,
     },
     /// Tasks or layers that wait for each other.
-    #[error("{} wait for each other in a circle: each needs the next, and the last the first", keys.join(", "))]
+    #[error("{}", circle(keys))]
     Cycle {
         /// Keys of the tasks, or names of the layers.
         keys: Vec<String>,
@@ -214,8 +216,8 @@ pub enum GraphError {
         /// What got lost.
         problem: String,
     },
-    /// A bind without anything to wait for.
-    #[error("bind to nothing: name at least one collection that must be computed first")]
+    /// A bind, a checkpoint or a wait without anything to wait for.
+    #[error("there is nothing to wait for: name at least one collection that must be computed first")]
     BindToNothing,
     /// A custom operation's shape rule refuses its inputs.
     #[error("the layer '{layer}' doesn't take its inputs: {problem}")]
@@ -272,32 +274,60 @@ pub enum GraphError {
     /// An annotation was refused.
     #[error(transparent)]
     Annotation(#[from] AnnotationError),
-    /// An error together with the place in the user's program that caused it.
-    #[error("{file}:{line}: {source}")]
+    /// What a collection or an optimiser of a third party found wrong; made by [`GraphError::foreign`].
+    #[error("{problem}")]
+    Foreign {
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// An error together with the place in the user's program that caused it. It reads as one error: the place goes
+    /// before the message, and isn't a link of its own in the chain of sources.
+    #[error("{file}:{line}: {error}")]
     At {
         /// Source file.
         file: &'static str,
         /// Line in it.
         line: u32,
         /// What went wrong there.
-        source: Box<GraphError>,
+        error: Box<GraphError>,
     },
 }
 
 impl GraphError {
+    /// What a third party's collection or optimiser found wrong, in its own words.
+    ///
+    /// ```
+    /// use outcrop::graph::GraphError;
+    /// let error = GraphError::foreign("the window is wider than a partition; repartition first");
+    /// assert!(error.to_string().starts_with("the window"));
+    /// ```
+    pub fn foreign(problem: impl fmt::Display) -> Self {
+        GraphError::Foreign { problem: problem.to_string() }
+    }
+
     /// The error with the place of a call, unless it has one: for collections that carry their errors.
     pub fn at(self, caller: &'static std::panic::Location<'static>) -> GraphError {
         match self {
             at @ GraphError::At { .. } => at,
-            plain => GraphError::At { file: caller.file(), line: caller.line(), source: Box::new(plain) },
+            plain => GraphError::At { file: caller.file(), line: caller.line(), error: Box::new(plain) },
         }
     }
 
     /// The error without the place.
     pub fn root(&self) -> &GraphError {
         match self {
-            GraphError::At { source, .. } => source.root(),
+            GraphError::At { error, .. } => error.root(),
             other => other,
         }
+    }
+}
+
+fn circle(keys: &[String]) -> String {
+    match keys {
+        [only] => format!("{only} waits for itself"),
+        several => format!(
+            "{} wait for each other in a circle: each needs the next, and the last the first",
+            several.join(", ")
+        ),
     }
 }

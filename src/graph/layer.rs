@@ -103,9 +103,8 @@ impl Layer {
         Layer::make(body, inputs, Vec::new(), own, naming, None)
     }
 
-    /// Makes the layer of a third party's operation under the scope's annotations, named by its content.
-    /// [`LayerGraph::from_collections`](crate::graph::layer_graph::LayerGraph::from_collections) gives it a name of
-    /// one's own.
+    /// Makes the layer of a third party's operation under the scope's annotations, named by its content;
+    /// [`Layer::named`] gives it a name of one's own.
     ///
     /// # Errors
     /// [`GraphError::ShapeRule`] when the operation refuses its inputs.

@@ -92,22 +92,30 @@ impl LayerGraph {
     /// carries the annotations of the scope in which this is called. O(1) for an operation with a rule, O(tasks)
     /// for explicit ones.
     ///
+    /// The layer itself is the graph's only [output](LayerGraph::output_layers); a collection's `from_layer` makes a
+    /// collection of it. [`Layer::custom`] is the short way where the layers of the inputs are at hand.
+    ///
     /// # Errors
     /// An empty name; a dependency that was built wrongly; inputs that the operation's shape rule refuses; tasks
     /// with a missing, doubled or foreign key, or in a circle.
     ///
     /// ```
-    /// # use outcrop::collections::Array;
-    /// # use outcrop::graph::layer_graph::{LayerGraph, NewLayer};
+    /// # use outcrop::collections::{Array, Bag};
     /// # use outcrop::graph::tasks::{Argument, Function, Task};
+    /// # use outcrop::graph::{LayerGraph, NewLayer};
     /// # use outcrop::key::Key;
+    /// # use outcrop::session::Session;
     /// # use outcrop::value::Object;
-    /// let half = Function::unregistered("half", |values| Ok(Object::new(values[0].block().is_some())));
-    /// let x = Array::arange(0.0, 1.0, 10).named("x");
-    /// let task = Task { function: half, arguments: vec![Argument::Key(Key::block("x", &[0])?)] };
-    /// let tasks = vec![(Key::named("halved")?, task)];
-    /// let graph = LayerGraph::from_collections("halved", NewLayer::Tasks { tasks, bytes: 1 }, &x)?;
-    /// assert!(graph.contains(&Key::named("halved")?) && graph.layer_count() == 2);
+    /// let shapes = Function::unregistered("shapes", |values| {
+    ///     let blocks = values.iter().filter_map(|value| value.block());
+    ///     Ok(Object::new(blocks.map(|block| block.shape().to_string()).collect::<Vec<_>>()))
+    /// });
+    /// let x = Array::arange(0.0, 1.0, 10).rechunk(&[4]).named("x");
+    /// let last = Task { function: shapes, arguments: vec![Argument::Key(Key::block("x", &[2])?)] };
+    /// let tasks = vec![(Key::block("seen", &[0])?, last)];
+    /// let graph = LayerGraph::from_collections("seen", NewLayer::Tasks { tasks, bytes: 64 }, &x)?;
+    /// let seen = Bag::<String>::from_layer(graph.output_layers()[0].clone())?;
+    /// assert_eq!(Session::new(Default::default()).compute(&seen)?, ["(2,)"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_collections(

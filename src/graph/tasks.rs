@@ -1,4 +1,43 @@
 //! Explicit tasks: a table from keys to functions and their arguments, for graphs that no rule describes.
+//!
+//! What Dask writes as `{"a": 1, "b": (inc, "a")}`:
+//!
+//! ```
+//! use outcrop::collections::Delayed;
+//! use outcrop::graph::tasks::{Argument, Function, Task};
+//! use outcrop::graph::{LayerGraph, NewLayer};
+//! use outcrop::key::Key;
+//! use outcrop::session::Session;
+//! use outcrop::value::Object;
+//!
+//! let one = Function::registered("one", 1, |_| Ok(Object::new(1i64)));
+//! let add = Function::registered("add", 1, |values| match values {
+//!     [a, b] => match (a.object::<i64>(), b.object::<i64>()) {
+//!         (Some(a), Some(b)) => Ok(Object::new(a + b)),
+//!         _ => Err(format!("add takes integers, not {} and {}", a.describe(), b.describe()).into()),
+//!     },
+//!     _ => Err("add takes two values".into()),
+//! });
+//!
+//! // All keys of a layer have its name; one task may have the plain name as its key, as "sum" here.
+//! let start = Key::new("sum", ["start"])?;
+//! let tasks = vec![
+//!     (start.clone(), Task { function: one, arguments: vec![] }),
+//!     (Key::named("sum")?, Task { function: add, arguments: vec![Argument::Key(start), Argument::literal(41i64)] }),
+//! ];
+//! let graph = LayerGraph::from_collections("sum", NewLayer::Tasks { tasks, bytes: 8 }, &())?;
+//! assert!(graph.contains(&Key::named("sum")?) && graph.len() == 2);
+//! # let run = Session::new(Default::default()).prepare_graph(&graph, &Default::default())?;
+//! # assert_eq!(run.plan.steps.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! - Tasks may read each other, in any order, and the values of the layer's inputs; what isn't there, a key given twice,
+//!   one of another layer's name and a circle are errors where the layer is made, and name the keys.
+//! - A literal that looks like a key stays a literal: the types differ.
+//! - A table costs O(tasks), to build and to hold. Where a rule tells what each value is made of, a
+//!   [custom operation](crate::graph::custom) costs O(1); for single calls there is
+//!   [`Delayed`](crate::collections::delayed).
 
 use std::collections::HashMap;
 use std::fmt;

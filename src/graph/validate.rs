@@ -94,9 +94,9 @@ mod tests {
         let object = Layer::of(body, Vec::new(), Naming::Content);
         for (op, inputs, problem) in [
             (identity(), vec![], "reads input 0, and there are 0"),
-            (identity(), vec![object.clone()], "makes object, not blocks"),
+            (identity(), vec![object.clone()], "makes one object, not blocks"),
             (Op::Copy(CopyRule::Rechunk), vec![], "reads 1 inputs, and it has 0"),
-            (Op::Copy(CopyRule::Rechunk), vec![object], "makes object, not blocks"),
+            (Op::Copy(CopyRule::Rechunk), vec![object], "makes one object, not blocks"),
             (Op::Map(Arc::new(Expr::default())), vec![], "no result"),
         ] {
             let error = LayerGraph::of([layer(op, inputs)]).validate().unwrap_err().to_string();

@@ -151,7 +151,8 @@ impl fmt::Display for ValueSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             ValueKind::Blocks => write!(f, "{} {} in {}", self.dtype, self.chunks.shape(), self.chunks),
-            ValueKind::Object => f.write_str("object"),
+            ValueKind::Object => f.write_str("one object"),
+            ValueKind::Objects if self.count() == 1 => f.write_str("1 object"),
             ValueKind::Objects => write!(f, "{} objects", self.count()),
         }
     }

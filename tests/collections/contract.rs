@@ -146,7 +146,7 @@ impl Many {
             Fault::IgnoresGraph => found.map(|layer| layer.named(layer.name())),
             Fault::TakesWhatIsMissing => Ok(found.unwrap_or_else(|_| old.clone())),
             Fault::TakesAnyKind => graph.layer_named(name).cloned().ok_or_else(|| found.unwrap_err()),
-            Fault::RefusesWithoutName => found.map_err(|_| GraphError::BindToNothing),
+            Fault::RefusesWithoutName => found.map_err(|_| GraphError::foreign("broken on purpose")),
             Fault::PanicsOnMissing => Ok(found.expect("a layer")),
             _ => found,
         }
@@ -159,7 +159,7 @@ impl Collection for Many {
     fn graph(&self) -> Result<LayerGraph, GraphError> {
         let mut layers = self.layers();
         match self.fault {
-            Fault::GraphFails => return Err(GraphError::BindToNothing),
+            Fault::GraphFails => return Err(GraphError::foreign("broken on purpose")),
             Fault::GraphChanges if self.calls() % 2 == 1 => layers.reverse(),
             Fault::GraphClashes => {
                 layers.push(Array::zeros([1], outcrop::dtype::DType::F64).layer()?.named("a"))
@@ -209,7 +209,7 @@ impl Collection for Many {
             panic!("not this graph");
         }
         if self.fault == Fault::RefusesExtraNames && rename.of("no-such-layer") != "no-such-layer" {
-            return Err(GraphError::BindToNothing);
+            return Err(GraphError::foreign("broken on purpose"));
         }
         let layers = self.layers();
         let layers =
@@ -306,7 +306,7 @@ fn a_composite_that_keeps_the_contract_passes() {
 fn each_broken_clause_is_told_by_its_number() {
     // A type that breaks one clause can't always keep the others: what can't be rebuilt can't refuse properly either.
     let table: [(Fault, &[u8], &str); 34] = [
-        (Fault::GraphFails, &[1], "graph() failed: bind to nothing"),
+        (Fault::GraphFails, &[1], "graph() failed: broken on purpose"),
         (Fault::GraphChanges, &[1], "another graph at the second call"),
         (Fault::GraphClashes, &[1], "both named 'a'"),
         (Fault::NoKeys, &[2, 3], "keys() gives no key"),

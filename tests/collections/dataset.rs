@@ -130,7 +130,8 @@ fn what_does_not_fit_is_refused_with_the_figures() {
     let table: [(Result<Dataset, DatasetError>, &str); 11] = [
         (
             weather.with("wind", &["x"], &row),
-            "the dimension 'x' has extent 4 in the array 'wind' and 3 in 'temperature'",
+            "the dimension 'x' has extent 4 in the array 'wind' and 3 in 'temperature'; a dimension has one extent: \
+             give one of them another name, or slice",
         ),
         (
             weather.with("rain", &["time"], &row),
@@ -138,7 +139,7 @@ fn what_does_not_fit_is_refused_with_the_figures() {
         ),
         (
             weather.with("wind", &["time", "x"], &row),
-            "the array 'wind' of shape (4,) has 1 axes, and 2 dimensions were named: (time, x)",
+            "the array 'wind' has shape (4,), and the dimensions (time, x) were named: name one for each axis, 1 in all",
         ),
         (
             Dataset::new("square", &["x", "x"], &Array::ones([2, 2], DType::F64)),
@@ -146,14 +147,17 @@ fn what_does_not_fit_is_refused_with_the_figures() {
         ),
         (
             Dataset::new("", &["x"], &row),
-            "the array '' over (x): names of arrays and dimensions can't be empty",
+            r#"the array '' over ["x"]: names of arrays and dimensions can't be empty"#,
         ),
         (
             Dataset::new("a", &[""], &row),
-            "the array 'a' over (): names of arrays and dimensions can't be empty",
+            r#"the array 'a' over [""]: names of arrays and dimensions can't be empty"#,
         ),
         (weather.sum("y"), "the dataset has no dimension 'y'; it has time, x"),
-        (weather.combine(&lonely, |a, _| a.clone()), "the dataset has no array 'rain'; it has temperature"),
+        (
+            weather.combine(&lonely, |a, _| a.clone()),
+            "only one of the datasets has an array 'rain'; the other has temperature",
+        ),
         (
             lonely.combine(&other, |a, b| a + b),
             "the array 'temperature' is over (time, x) here and over (x, time) there",
@@ -165,5 +169,7 @@ fn what_does_not_fit_is_refused_with_the_figures() {
         let error = made.unwrap_err().to_string();
         assert!(error.ends_with(want), "{error}\nisn't\n{want}");
     }
+    let place = format!("the array 'temperature': {}:{}: ", file!(), line!() + 1);
+    assert!(weather.isel("x", Index::At(3)).unwrap_err().to_string().starts_with(&place));
     assert!(matches!(weather.array("wind"), Err(DatasetError::UnknownArray { .. })));
 }

@@ -335,5 +335,8 @@ fn one_of_many_blocks_keeps_few_numbers() {
 #[test]
 fn a_key_that_is_not_there_is_told_with_what_is() {
     let error = every_op().cull(&Keys::One(key("stats", 7))).unwrap_err().to_string();
-    assert_eq!(error, "the key ('stats', 7) isn't in the graph: the layer 'stats' makes 3 objects");
+    assert_eq!(
+        error,
+        "the key ('stats', 7) isn't in the graph: the layer 'stats' makes 3 objects, under keys from ('stats', 0) to ('stats', 2)"
+    );
 }

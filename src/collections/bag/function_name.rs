@@ -19,6 +19,11 @@ use crate::token::{Token, Tokenize, Tokenizer};
 /// let triple = || numbers.map("triple", |n| n * 3);
 /// assert_ne!(key(&triple()), key(&triple()));
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` doesn't name a function",
+    label = "a name comes first",
+    note = "`\"double\"`, or with a version where the function is pure: `(\"double\", 1)`"
+)]
 pub trait FunctionName<L: ?Sized = ()> {
     /// What people call it; the layer's name starts with it.
     fn name(&self) -> &str;

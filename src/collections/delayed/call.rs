@@ -28,7 +28,14 @@ use crate::value::{Object, Value};
 /// Takes an argument's values from those that a task read, in order.
 pub type Reader<H> = Box<dyn Fn(&mut std::slice::Iter<'_, Value>) -> Result<H, TaskError> + Send + Sync>;
 
-/// What may be handed to a call.
+/// What may be handed to a call; the [table](crate::collections::delayed#what-a-function-gets) says what the function
+/// gets for it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` can't be handed to a call",
+    label = "not an argument",
+    note = "hand over a reference to a collection, `&x`; a plain value as `Literal::new(value)`; a collection of your \
+            own as `Whole(&mine)`; or a vector of these"
+)]
 pub trait Argument {
     /// What the function gets a reference to.
     type Value: ?Sized;
@@ -64,7 +71,7 @@ impl<T: Any + Send + Sync> Literal<T> {
     }
 }
 
-/// A third party's collection as what computing it gives.
+/// A third party's collection, which must be `Send` and `Sync`, as what computing it gives.
 pub struct Whole<'a, C>(pub &'a C);
 
 impl<T: Any + Send + Sync> Argument for &Delayed<T> {
@@ -235,6 +242,11 @@ pub struct Plain;
 pub struct Fallible;
 
 /// What a function may return: `R` itself ([`Plain`]), or a `Result` of it ([`Fallible`]).
+#[diagnostic::on_unimplemented(
+    message = "a function that may fail returns a `Result`, and this one returns `{Self}`",
+    label = "returns no `Result`",
+    note = "`Delayed::call` and `function` take functions that can't fail; an error has to implement `Display`"
+)]
 pub trait Returns<R, M> {
     /// The value, or what went wrong.
     ///
@@ -256,6 +268,11 @@ impl<R, E: fmt::Display> Returns<R, Fallible> for Result<R, E> {
 }
 
 /// A tuple of arguments that the function `F` takes, by reference, to make an `R`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` are no arguments of this function",
+    label = "a tuple of up to six is needed here",
+    note = "one argument is a tuple too, `(&x,)`; none are `()`"
+)]
 pub trait Arguments<F, R, M> {
     /// Binds all arguments, in order.
     ///

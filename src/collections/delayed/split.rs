@@ -12,7 +12,7 @@ impl<T: Any + Send + Sync + Clone> Delayed<Vec<T>> {
         let element = |at: usize| {
             Delayed::try_call("element", (self,), move |all: &Vec<T>| match all.get(at) {
                 Some(element) if all.len() == nout => Ok(element.clone()),
-                _ => Err(format!("the function made {} values, and its call says nout = {nout}", all.len())),
+                _ => Err(format!("there are {} values, and split was told nout = {nout}", all.len())),
             })
         };
         let mut elements = Vec::with_capacity(nout);

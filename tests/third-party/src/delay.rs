@@ -10,7 +10,7 @@
 //! let slow = delayed(&x, &Delay::of(Duration::from_millis(10)))?;
 //! // The original is still there; both are computed at once.
 //! let (fast, slow) = Session::new(Default::default()).compute(&(x, slow))?;
-//! assert_eq!(fast.token(), slow.token());
+//! assert_eq!(fast, slow);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -20,13 +20,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use outcrop::collections::{Collections, Rename};
-use outcrop::graph::custom::{Call, CustomOp, Made, TaskError};
-use outcrop::graph::error::GraphError;
-use outcrop::graph::layer::{Layer, LayerBody, Naming};
-use outcrop::graph::layer_graph::{LayerGraph, Outputs};
+use outcrop::graph::layer::{LayerBody, Naming};
 use outcrop::graph::op::Op;
-use outcrop::graph::rule::Read;
-use outcrop::graph::value_spec::ValueSpec;
+use outcrop::graph::{
+    Call, CustomOp, GraphError, Layer, LayerGraph, Made, Outputs, Read, TaskError, ValueSpec,
+};
 use outcrop::token::{Token, Tokenizer};
 
 /// The same collections with a delay before every block. They coexist with the originals, ask for what those ask for,

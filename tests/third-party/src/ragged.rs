@@ -5,15 +5,9 @@ use std::sync::Arc;
 
 use outcrop::collections::contract::rebuilt_layer;
 use outcrop::collections::{Collection, Computed, Delayed, Rename};
-use outcrop::graph::custom::{Call, CustomOp, Made, TaskError};
-use outcrop::graph::error::GraphError;
-use outcrop::graph::keys::Keys;
-use outcrop::graph::layer::Layer;
-use outcrop::graph::layer_graph::LayerGraph;
-use outcrop::graph::rule::Read;
-use outcrop::graph::value_spec::{ValueKind, ValueSpec};
+use outcrop::graph::value_spec::ValueKind;
+use outcrop::graph::{Call, CustomOp, GraphError, Keys, Layer, LayerGraph, Made, Read, TaskError, ValueSpec};
 use outcrop::token::{Token, Tokenize, Tokenizer};
-use outcrop::value::Object;
 
 use crate::window::Anomaly;
 
@@ -161,6 +155,6 @@ impl CustomOp for Rows {
 
     fn compute(&self, call: &mut Call<'_>) -> Result<Made, TaskError> {
         debug_assert_eq!(call.spec.kind, ValueKind::Objects);
-        Ok(Made::Object(Object::new((self.make)(call.block))))
+        Ok(Made::object((self.make)(call.block)))
     }
 }

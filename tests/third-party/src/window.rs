@@ -1,10 +1,7 @@
 //! A window that slides over partitions: each is made of itself and its neighbours.
 
-use outcrop::graph::custom::{Call, CustomOp, Made, TaskError};
-use outcrop::graph::rule::Read;
-use outcrop::graph::value_spec::ValueSpec;
+use outcrop::graph::{Call, CustomOp, Made, Read, TaskError, ValueSpec};
 use outcrop::token::{Token, Tokenizer};
-use outcrop::value::Object;
 
 /// Takes the mean of partitions i − 1, i and i + 1, as far as they are there, from each value of partition i.
 #[derive(Debug)]
@@ -50,6 +47,6 @@ impl CustomOp for Anomaly {
         let own: &Vec<Vec<f64>> = call.object_operand(0)?;
         let rows: Vec<Vec<f64>> =
             own.iter().map(|row| row.iter().map(|value| value - mean).collect()).collect();
-        Ok(Made::Object(Object::new(rows)))
+        Ok(Made::object(rows))
     }
 }

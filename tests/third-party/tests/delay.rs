@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outcrop::annotate::{Annotations, annotate};
 use outcrop::collections::{Array, Collection, Collections, Dataset, Delayed};
-use outcrop::graph::layer_graph::{LayerGraph, Outputs};
+use outcrop::graph::{LayerGraph, Outputs};
 use outcrop::session::Session;
 use outcrop::settings::Config;
 use third_party::{Delay, Ragged, delayed};
@@ -51,14 +51,14 @@ fn case_c09_a_delay_before_every_block_of_any_collection() {
     let dataset = Dataset::new("a", &["x"], &array).unwrap().with("b", &["x"], &(&array * 2.0)).unwrap();
 
     let (fast, slow) = side_by_side(&array, 3);
-    assert_eq!(fast.token(), slow.token());
+    assert_eq!(fast, slow);
     let (fast, slow) = side_by_side(&value, 1);
     assert_eq!((*fast, *slow), (3, 3));
     let (fast, slow) = side_by_side(&rows, 3);
     assert_eq!(fast, slow);
     let (fast, slow) = side_by_side(&dataset, 6);
-    assert!(fast.len() == 2 && fast.iter().all(|(name, block)| slow[name].token() == block.token()));
+    assert!(fast.len() == 2 && fast.iter().all(|(name, block)| slow[name] == *block));
     let ((one, two), (other, another)) = side_by_side(&(array, rows.clone()), 6);
-    assert!(one.token() == other.token() && two == another);
+    assert!(one == other && two == another);
     assert_eq!(rows.layer_names().unwrap().len(), 2);
 }

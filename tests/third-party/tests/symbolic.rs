@@ -3,9 +3,8 @@
 use outcrop::collections::manipulate::{Options, SplitEvery, bind, checkpoint, clone, wait_on};
 use outcrop::collections::{Array, Collection};
 use outcrop::graph::block_set::BlockSet;
-use outcrop::graph::keys::Keys;
-use outcrop::graph::layer_graph::{LayerGraph, Outputs};
 use outcrop::graph::op::Op;
+use outcrop::graph::{Keys, LayerGraph, Outputs};
 use outcrop::session::Session;
 use outcrop::token::Tokenizer;
 use third_party::{Delay, Ragged, delayed};

@@ -4,11 +4,8 @@ use std::sync::Arc;
 
 use outcrop::collections::contract::rebuilt_layer;
 use outcrop::collections::{Collection, Computed, Rename};
-use outcrop::graph::error::GraphError;
-use outcrop::graph::keys::Keys;
-use outcrop::graph::layer::Layer;
-use outcrop::graph::layer_graph::{LayerGraph, NewLayer};
 use outcrop::graph::tasks::{Argument, Function, Task};
+use outcrop::graph::{GraphError, Keys, Layer, LayerGraph, NewLayer};
 use outcrop::key::{Key, KeyPart};
 use outcrop::session::Session;
 use outcrop::testing::check_collection;
