@@ -68,6 +68,7 @@ impl Error {
                 ExecError::Stuck { .. } => ErrorClass::Bug,
                 ExecError::Compile { source, .. } | ExecError::Result { source, .. } => device_class(source),
                 ExecError::NoDevice { .. } => ErrorClass::Unsatisfiable,
+                ExecError::Value { .. } => ErrorClass::User,
                 ExecError::Step { source, .. } => match &**source {
                     StepError::Device(source) => device_class(source),
                     StepError::Bug { .. } => ErrorClass::Bug,

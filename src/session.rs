@@ -253,7 +253,7 @@ impl Runner for Overriding<'_> {
         for (layer, result) in graph.output_layers().iter().filter(is_kept).zip(completed.results) {
             match result {
                 ResultValue::Array(array) => computed.add_array(layer, array),
-                ResultValue::Values(values) => computed.add_values(layer, graph.kept_of(layer), values),
+                ResultValue::Values(values) => computed.add_values(layer, graph.asked_of(layer), values),
             }
         }
         Ok(computed)

@@ -176,7 +176,8 @@ fn functions_give_each_task_its_terms() {
     for (block, terms) in terms {
         assert_eq!(u64::from(terms.retries), block);
         assert_eq!(terms.timeout, Some(std::time::Duration::from_secs(block + 1)));
-        assert_eq!(terms.reserve, if block % 2 == 1 { (1 << 20) - 128 } else { 0 });
+        // The block itself is counted anyway; what it reads is a view of the user's array, and isn't.
+        assert_eq!(terms.reserve, if block % 2 == 1 { (1 << 20) - 64 } else { 0 });
         let tape: Vec<(u16, u64)> = if block == 0 { vec![] } else { vec![(0, block * 500_000)] };
         assert_eq!(terms.resources.as_slice(), tape);
     }

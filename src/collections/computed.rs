@@ -1,6 +1,6 @@
 //! Values that were computed, by key.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::block::Block;
@@ -13,7 +13,7 @@ use crate::value::Value;
 /// What [`Collection::finalize`](crate::collections::Collection::finalize) finds its values in.
 #[derive(Clone, Debug, Default)]
 pub struct Computed {
-    layers: HashMap<Arc<str>, (Arc<Layer>, Values)>,
+    layers: BTreeMap<Arc<str>, (Arc<Layer>, Values)>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Computed {
         }
     }
 
-    /// Every layer of which something was computed.
+    /// Every layer of which something was computed, by name.
     pub fn layers(&self) -> impl Iterator<Item = &Arc<Layer>> {
         self.layers.values().map(|(layer, _)| layer)
     }

@@ -20,18 +20,24 @@ use crate::value::Value;
 
 /// A layer that stands in for `layer`: the same name, content and annotations, the values held instead of made.
 pub(super) fn held(layer: &Arc<Layer>, values: &Computed) -> Result<Arc<Layer>, GraphError> {
+    let source = std::slice::from_ref(layer);
+    let mut inputs = Vec::new();
     let op = match (values.array(layer.name()), values.values(layer.name())) {
         (Some(array), _) => Op::Load(Arc::new(InMemory::new(array.clone()))),
-        (None, Some((blocks, values))) => Op::Custom(Arc::new(Held {
-            token: layer.token(),
-            spec: layer.spec().clone(),
-            blocks: blocks.clone(),
-            values: values.clone(),
-        })),
+        (None, Some((blocks, values))) => {
+            if *blocks != BlockSet::All {
+                // The other values are made as before, in a layer that has given its name away.
+                let (own, after) = (layer.inputs().to_vec(), layer.after().to_vec());
+                let naming = Naming::Seeded(Token::unique());
+                inputs.push(Layer::from_layers(source, layer.body(), own, after, naming)?);
+            }
+            let (token, spec) = (layer.token(), layer.spec().clone());
+            Op::Custom(Arc::new(Held { token, spec, blocks: blocks.clone(), values: values.clone() }))
+        }
         (None, None) => return Ok(layer.clone()),
     };
     let body = LayerBody { op, spec: layer.spec().clone() };
-    Layer::from_layers(std::slice::from_ref(layer), body, Vec::new(), Vec::new(), Naming::StandIn)
+    Layer::from_layers(source, body, inputs, Vec::new(), Naming::Held)
 }
 
 /// A source over a host block.
@@ -80,7 +86,7 @@ impl Source for InMemory {
     }
 }
 
-/// Objects, or some blocks of an array, by their numbers.
+/// Objects, or some blocks of an array, by their numbers; what isn't there is read from the one input.
 struct Held {
     token: Token,
     spec: ValueSpec,
@@ -107,12 +113,12 @@ impl CustomOp for Held {
         Ok(self.spec.clone())
     }
 
-    fn reads(&self, _block: usize, _output: &ValueSpec, _inputs: &[&ValueSpec]) -> Vec<Read> {
-        Vec::new()
+    fn reads(&self, block: usize, _output: &ValueSpec, _inputs: &[&ValueSpec]) -> Vec<Read> {
+        if self.blocks.contains(block) { Vec::new() } else { vec![Read { input: 0, block }] }
     }
 
     fn reads_everything(&self) -> bool {
-        true
+        self.blocks == BlockSet::All
     }
 
     fn compute(&self, call: &mut Call<'_>) -> Result<Made, TaskError> {
@@ -123,7 +129,7 @@ impl CustomOp for Held {
                 true => Ok(Made::Written),
                 false => Err(TaskError::new(format!("a {} {} was persisted", block.dtype(), block.shape()))),
             },
-            _ => Err(TaskError::new(format!("value {} wasn't among those that were persisted", call.block))),
+            _ => Ok(Made::Same(0)),
         }
     }
 }

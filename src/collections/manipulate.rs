@@ -42,7 +42,7 @@
 //! - A barrier is a tree of small tasks: each waits for as many values as [`SplitEvery`] says, and holds none of them.
 //! - Each costs O(layers), not O(blocks).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::collections::contract::Rename;
@@ -176,18 +176,19 @@ pub fn checkpoint<C: Collections>(
 pub fn wait_on<C: Collections>(collections: &C, split_every: SplitEvery) -> Result<C, GraphError> {
     let members = members(collections)?;
     let barrier = barrier(&members, split_every)?;
-    let mut passed: HashMap<Arc<str>, Arc<Layer>> = HashMap::new();
+    let mut seen: HashSet<Arc<str>> = HashSet::new();
+    let mut passed: Vec<(Arc<str>, Arc<Layer>)> = Vec::new();
     for layer in all_layers(&members)? {
-        if !passed.contains_key(layer.name()) {
+        if seen.insert(layer.shared_name().clone()) {
             let naming = Naming::Seeded(Tokenizer::new("wait_on").text(barrier.name()).finish());
             let body = LayerBody { op: identity(layer.spec()), spec: layer.spec().clone() };
             let source = std::slice::from_ref(&layer);
             let made = Layer::from_layers(source, body, source.to_vec(), vec![barrier.clone()], naming)?;
-            passed.insert(layer.shared_name().clone(), made);
+            passed.push((layer.shared_name().clone(), made));
         }
     }
     let rename = passed.iter().map(|(old, new)| (old.clone(), new.shared_name().clone())).collect();
-    collections.rebuild_each(&LayerGraph::of(passed.into_values()), &rename)
+    collections.rebuild_each(&LayerGraph::of(passed.into_iter().map(|(_, made)| made)), &rename)
 }
 
 /// New layers in the place of all but the omitted ones; those that read no new one wait for `barrier`.
@@ -217,8 +218,10 @@ fn copy<C: Collections>(
             copies.push(layer.clone());
             continue;
         }
+        // A task of another's making may read nothing of what its layer reads.
+        let may_read_nothing = matches!(layer.op(), Op::Tasks(_) | Op::Custom(_));
         if let Some(barrier) = barrier
-            && !graph.inputs(id).iter().any(|input| is_new[input.index()])
+            && (may_read_nothing || !graph.inputs(id).iter().any(|input| is_new[input.index()]))
         {
             after.push(barrier.clone());
         }

@@ -143,12 +143,17 @@ fn run<C: Collections, R: Runner>(collections: &C, runner: &R) -> Result<Compute
     runner.run_graph(&contract::optimized(&members)?)
 }
 
-/// The layer of this name. O(1) for an output, O(layers) the first time else.
+/// A graph's outputs that are looked through for a name before its index is made.
+const OUTPUTS_LOOKED_THROUGH: usize = 8;
+
+/// The layer of this name. O(1) for one of the first outputs, O(layers) the first time else.
 ///
 /// # Errors
 /// [`GraphError::MissingLayer`].
 pub(super) fn output_layer(graph: &LayerGraph, name: &str) -> Result<Arc<Layer>, GraphError> {
-    let output = graph.output_layers().iter().find(|layer| layer.name() == name);
+    // Few outputs are looked through, since the graph's index of names takes a walk over all layers to make.
+    let few = &graph.output_layers()[..graph.output_layers().len().min(OUTPUTS_LOOKED_THROUGH)];
+    let output = few.iter().find(|layer| layer.name() == name);
     output.or_else(|| graph.layer_named(name)).cloned().ok_or_else(|| GraphError::MissingLayer {
         name: name.to_owned(),
         have: graph.output_layers().iter().map(|layer| layer.name().to_owned()).collect(),

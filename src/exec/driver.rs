@@ -89,9 +89,9 @@ pub fn run(plan: &Plan, devices: &Devices, control: &Control) -> Result<Outcome,
     std::thread::scope(|scope| {
         for lane in pool.lanes() {
             let pool = &pool;
-            scope.spawn(move || pool.worker(lane));
+            scope.spawn(move || pool.watched(|| pool.worker(lane)));
         }
-        scope.spawn(|| pool.attend(&runtime));
+        scope.spawn(|| pool.watched(|| pool.attend(&runtime)));
     });
     let core = pool.core.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(failure) = core.failure {
@@ -153,6 +153,17 @@ impl Pool<'_> {
             }
         }
         lanes
+    }
+
+    /// Ends the run when `body` panics: a worker that is gone would leave the others waiting for ever. Steps are caught
+    /// one by one; what comes here is the destructor of a value.
+    fn watched(&self, body: impl FnOnce()) {
+        let Err(panic) = catch_unwind(AssertUnwindSafe(body)) else { return };
+        let mut core = self.lock();
+        core.failure.get_or_insert(ExecError::Value { message: panic_message(&*panic) });
+        core.over = true;
+        self.wake.iter().for_each(Condvar::notify_all);
+        self.attention.notify_one();
     }
 
     fn worker(&self, lane: Lane) {

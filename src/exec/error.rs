@@ -54,6 +54,12 @@ pub enum ExecError {
         /// What went wrong the last time.
         source: Box<StepError>,
     },
+    /// Letting go of a value panicked: the destructor of an object.
+    #[error("letting go of a value panicked: {message}")]
+    Value {
+        /// What it said.
+        message: String,
+    },
     /// The system didn't give what a run needs besides memory. Nothing has run.
     #[error("the run can't start: {message}")]
     Start {

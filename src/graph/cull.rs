@@ -9,6 +9,7 @@ use crate::graph::keys::Keys;
 use crate::graph::layer::Layer;
 use crate::graph::layer_graph::{LayerGraph, NewLayer};
 use crate::graph::needed::{Node, propagate};
+use crate::graph::topological::topological;
 use crate::ids::LayerId;
 use crate::key::Key;
 
@@ -34,6 +35,23 @@ pub struct TaskNode {
     pub reads: Vec<Key>,
 }
 
+/// What some keys name.
+#[derive(Default)]
+struct Wanted {
+    /// Their layers, each once, in the order in which they come.
+    outputs: Vec<LayerId>,
+    blocks: HashMap<LayerId, Vec<usize>>,
+    whole: HashSet<LayerId>,
+}
+
+impl Wanted {
+    fn output(&mut self, id: LayerId) {
+        if !self.blocks.contains_key(&id) && !self.whole.contains(&id) {
+            self.outputs.push(id);
+        }
+    }
+}
+
 impl LayerGraph {
     /// The layers, and of each the values, that `keys` need: exactly those, and the same in every process. O(layers)
     /// as long as a layer is needed whole, and O(values needed) where it isn't.
@@ -42,51 +60,54 @@ impl LayerGraph {
     /// [`GraphError::UnknownKey`] for a key that isn't in the graph; a block rule that names values that aren't
     /// there.
     pub fn cull(&self, keys: &Keys) -> Result<LayerGraph, GraphError> {
-        let mut wanted: Vec<(LayerId, Vec<usize>)> = Vec::new();
-        let mut whole: Vec<LayerId> = Vec::new();
-        self.collect(keys, &mut wanted, &mut whole)?;
+        let mut wanted = Wanted::default();
+        self.collect(keys, &mut wanted)?;
         let mut needed = vec![BlockSet::none(); self.layer_count()];
-        for (id, blocks) in &wanted {
-            let count = self.layer(*id).spec().count();
-            needed[id.index()] = needed[id.index()].union(&BlockSet::of(blocks.clone(), count), count);
+        for (id, blocks) in wanted.blocks {
+            needed[id.index()] = BlockSet::of(blocks, self.layer(id).spec().count());
         }
-        whole.iter().for_each(|id| needed[id.index()] = self.kept(*id));
-        let mut outputs: Vec<LayerId> = wanted.iter().map(|(id, _)| *id).chain(whole).collect();
-        let places: HashMap<&str, usize> = keys.names().into_iter().zip(0..).collect();
-        outputs.sort_unstable_by_key(|id| places.get(self.layer(*id).name()));
-        outputs.dedup();
+        wanted.whole.iter().for_each(|id| needed[id.index()] = BlockSet::All);
+        let outputs: Vec<&Arc<Layer>> = wanted.outputs.iter().map(|&id| self.layer(id)).collect();
+        let asked: Vec<BlockSet> = wanted.outputs.iter().map(|id| needed[id.index()].clone()).collect();
         let nodes: Vec<Node<'_>> = self.layers().map(|(id, _)| self.node(id)).collect();
         propagate(&nodes, |at| self.kept(LayerId::at(at)), &mut needed)?;
         let kept = self.layers().filter(|(id, _)| needed[id.index()] != BlockSet::All);
         let kept =
             kept.map(|(id, layer)| (layer.shared_name().clone(), needed[id.index()].clone())).collect();
-        Ok(LayerGraph::keeping(outputs.iter().map(|&id| self.layer(id).clone()).collect(), kept))
+        let asked = outputs.iter().zip(asked).zip(&wanted.outputs);
+        let asked = asked.filter(|((_, asked), id)| *asked != needed[id.index()]);
+        let asked = asked.map(|((layer, asked), _)| (layer.shared_name().clone(), asked)).collect();
+        Ok(LayerGraph::keeping(outputs.into_iter().cloned().collect(), kept, asked))
     }
 
-    fn collect(
-        &self,
-        keys: &Keys,
-        wanted: &mut Vec<(LayerId, Vec<usize>)>,
-        whole: &mut Vec<LayerId>,
-    ) -> Result<(), GraphError> {
+    fn collect(&self, keys: &Keys, wanted: &mut Wanted) -> Result<(), GraphError> {
         match keys {
             Keys::One(key) => {
                 let (id, block) = self.find(key).ok_or_else(|| self.unknown(key))?;
-                match wanted.last_mut().filter(|(last, _)| *last == id) {
-                    Some((_, blocks)) => blocks.push(block),
-                    None => wanted.push((id, vec![block])),
-                }
+                wanted.output(id);
+                wanted.blocks.entry(id).or_default().push(block);
             }
             Keys::Grid { name, grid } => {
                 let last: Vec<usize> = grid.iter().map(|count| count.saturating_sub(1)).collect();
                 let key = Key::block(name.clone(), &last)?;
                 let (id, _) = self.find(&key).ok_or_else(|| self.unknown(&key))?;
-                if self.layer(id).spec().count() != grid.elements() {
+                let layer = self.layer(id);
+                if layer.spec().count() != grid.elements() {
                     return Err(self.unknown(&key));
                 }
-                whole.push(id);
+                wanted.output(id);
+                if layer.spec().keys.is_none() && self.kept(id) == BlockSet::All {
+                    wanted.whole.insert(id);
+                    return Ok(());
+                }
+                // Keys that were chosen one by one may be others, and of what was culled some are gone.
+                for key in keys.iter() {
+                    let key = key?;
+                    let (_, block) = self.find(&key).ok_or_else(|| self.unknown(&key))?;
+                    wanted.blocks.entry(id).or_default().push(block);
+                }
             }
-            Keys::List(lists) => lists.iter().try_for_each(|keys| self.collect(keys, wanted, whole))?,
+            Keys::List(lists) => lists.iter().try_for_each(|keys| self.collect(keys, wanted))?,
         }
         Ok(())
     }
@@ -102,6 +123,7 @@ impl LayerGraph {
         let mut kept: HashMap<Arc<str>, BlockSet> = HashMap::new();
         let (whole, culled): (Vec<&LayerGraph>, Vec<&LayerGraph>) =
             graphs.iter().partition(|graph| graph.is_whole());
+        let is_culled = !culled.is_empty();
         for graph in culled {
             for (id, layer) in graph.layers() {
                 let (own, count) = (graph.kept(id), layer.spec().count());
@@ -114,7 +136,17 @@ impl LayerGraph {
             let whole = LayerGraph::of(whole.iter().flat_map(|graph| graph.output_layers()).cloned());
             kept.retain(|name, blocks| *blocks != BlockSet::All && whole.layer_named(name).is_none());
         }
-        let merged = LayerGraph::keeping(outputs, kept);
+        let mut asked: HashMap<Arc<str>, BlockSet> = HashMap::new();
+        for graph in graphs.iter().filter(|_| is_culled) {
+            for output in graph.output_layers() {
+                let (own, count) = (graph.asked_of(output), output.spec().count());
+                asked
+                    .entry(output.shared_name().clone())
+                    .and_modify(|known| *known = known.union(&own, count))
+                    .or_insert(own);
+            }
+        }
+        let merged = LayerGraph::keeping(outputs, kept, asked);
         merged.validate()?;
         Ok(merged)
     }
@@ -132,39 +164,27 @@ impl LayerGraph {
                 return Err(GraphError::NameClash { name: part.name.clone() });
             }
         }
+        let mut reads: Vec<Vec<usize>> = Vec::with_capacity(parts.len());
+        let mut is_read = vec![false; parts.len()];
+        for part in &parts {
+            let place = |input: &String| {
+                let missing = || GraphError::MissingInput { input: input.clone(), layer: part.name.clone() };
+                places.get(input).copied().ok_or_else(missing)
+            };
+            let inputs = part.inputs.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+            inputs.iter().for_each(|&input| is_read[input] = true);
+            reads.push(inputs);
+        }
+        let order = topological(&reads).map_err(|circle| GraphError::Cycle {
+            keys: circle.into_iter().map(|at| parts[at].name.clone()).collect(),
+        })?;
         let mut parts: Vec<Option<Part>> = parts.into_iter().map(Some).collect();
         let mut made: Vec<Option<Arc<Layer>>> = vec![None; parts.len()];
-        let mut is_read = vec![false; parts.len()];
-        for root in 0..parts.len() {
-            let mut path = vec![root];
-            while let Some(&at) = path.last() {
-                let Some(part) = &parts[at] else {
-                    path.pop();
-                    continue;
-                };
-                let place = |input: &String| {
-                    let missing =
-                        || GraphError::MissingInput { input: input.clone(), layer: part.name.clone() };
-                    places.get(input).copied().ok_or_else(missing)
-                };
-                let inputs = part.inputs.iter().map(place).collect::<Result<Vec<_>, _>>()?;
-                if let Some(&next) = inputs.iter().find(|&&input| made[input].is_none()) {
-                    if let Some(from) = path.iter().position(|&open| open == next) {
-                        let name =
-                            |&at: &usize| parts[at].as_ref().map_or_else(String::new, |p| p.name.clone());
-                        return Err(GraphError::Cycle { keys: path[from..].iter().map(name).collect() });
-                    }
-                    path.push(next);
-                    continue;
-                }
-                inputs.iter().for_each(|&input| is_read[input] = true);
-                let inputs: Vec<Arc<Layer>> =
-                    inputs.iter().filter_map(|&input| made[input].clone()).collect();
-                if let Some(part) = parts[at].take() {
-                    let graph = LayerGraph::from_collections(&part.name, part.layer, inputs.as_slice())?;
-                    made[at] = graph.output_layers().first().cloned();
-                }
-                path.pop();
+        for at in order {
+            let inputs: Vec<Arc<Layer>> = reads[at].iter().filter_map(|&input| made[input].clone()).collect();
+            if let Some(part) = parts[at].take() {
+                let graph = LayerGraph::from_collections(&part.name, part.layer, inputs.as_slice())?;
+                made[at] = graph.output_layers().first().cloned();
             }
         }
         let unread = made.into_iter().zip(is_read).filter(|(_, is_read)| !is_read);

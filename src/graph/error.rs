@@ -227,6 +227,17 @@ pub enum GraphError {
         /// What the rule says.
         problem: String,
     },
+    /// More inputs than tasks can number.
+    #[error(
+        "the layer '{layer}' reads {inputs} layers, and its tasks can tell {} apart; gather them in steps",
+        u16::MAX
+    )]
+    TooManyInputs {
+        /// The layer.
+        layer: String,
+        /// How many it reads.
+        inputs: usize,
+    },
     /// A block rule names a value that isn't there.
     #[error(
         "the block rule of the layer '{layer}' is wrong: value {block} reads value {read} of input {input}, and the \

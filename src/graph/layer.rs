@@ -32,6 +32,7 @@ pub struct Layer {
     spec: ValueSpec,
     annotations: Annotations,
     origins: Option<Arc<[Origin]>>,
+    is_held: bool,
 }
 
 /// What a layer does and what it makes: all of it but name, inputs and annotations.
@@ -67,6 +68,8 @@ pub enum Naming {
     Seeded(Token),
     /// The first source's own name and content: the layer makes the same values, whatever its operation.
     StandIn,
+    /// As [`Naming::StandIn`], of values that are there: wherever a graph has both, these are taken.
+    Held,
 }
 
 thread_local! {
@@ -163,31 +166,41 @@ impl Layer {
             let fields = inputs.iter().fold(fields, |fields, input| fields.token(input.token));
             spec.tokenize(fields).finish()
         };
+        // A copy of values that are there has them too.
+        let is_held = match &naming {
+            Naming::Held => true,
+            Naming::StandIn | Naming::Seeded(_) => {
+                inputs.is_empty() && first.is_some_and(|first| first.is_held)
+            }
+            _ => false,
+        };
         let token = match (&naming, first) {
-            (Naming::StandIn, Some(first)) => first.token,
+            (Naming::StandIn | Naming::Held, Some(first)) => first.token,
             // A copy of a stand-in has the content that the stand-in has.
             (_, Some(first)) if first.makes_the_same(&op, &inputs, &spec) => first.token,
             _ => content(),
         };
+        let over = |fields| {
+            let before = inputs.iter().chain(&after);
+            before.fold(fields, |fields: Tokenizer, input| fields.text(&input.name)).finish()
+        };
         let (stem, name) = match naming {
-            Naming::StandIn => {
+            Naming::StandIn | Naming::Held => {
                 first.map_or_else(|| (op.stem(), op.stem()), |layer| (layer.stem.clone(), layer.name.clone()))
             }
             Naming::Exact(name) => (name.clone(), name),
             Naming::Content => {
                 // Content leaves annotations out, names don't: equal layers over inputs of unequal annotations
                 // are two.
-                let fields = Tokenizer::new("name").token(token);
-                let fields =
-                    inputs.iter().chain(&after).fold(fields, |fields, input| fields.text(&input.name));
                 let stem = op.stem();
-                let name = format_name(&stem, fields.finish(), &own.annotations);
+                let name = format_name(&stem, over(Tokenizer::new("name").token(token)), &own.annotations);
                 (stem, name)
             }
             Naming::Seeded(seed) => {
                 let old = first.map_or("", |layer| &*layer.name);
                 let stem = first.map_or_else(|| op.stem(), |layer| layer.stem.clone());
-                let identity = Tokenizer::new("seeded").token(seed).text(old).finish();
+                // Copies over other inputs are others, though the seed is the same.
+                let identity = over(Tokenizer::new("seeded").token(seed).text(old));
                 let name = format_name(&stem, identity, &own.annotations);
                 (stem, name)
             }
@@ -203,6 +216,7 @@ impl Layer {
             spec,
             annotations: own.annotations,
             origins: own.origins,
+            is_held,
         })
     }
 
@@ -225,6 +239,7 @@ impl Layer {
             spec: self.spec.clone(),
             annotations: self.annotations.clone(),
             origins: self.origins.clone(),
+            is_held: self.is_held,
         })
     }
 
@@ -286,6 +301,11 @@ impl Layer {
     /// Element type of its result; objects are bytes.
     pub fn dtype(&self) -> DType {
         self.spec.dtype
+    }
+
+    /// Whether its values are there, so that it stands in for a layer of the same name that would make them.
+    pub fn is_held(&self) -> bool {
+        self.is_held
     }
 
     /// What was asked for it.

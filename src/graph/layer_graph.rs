@@ -1,7 +1,7 @@
 //! The layers that some outputs need: a mapping from keys to what makes their values, which never writes the
 //! keys out unless somebody walks over them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use crate::graph::block_set::BlockSet;
@@ -26,6 +26,8 @@ struct Inner {
     outputs: Vec<Arc<Layer>>,
     /// What is kept of each layer, where that isn't all of it; by name.
     kept: HashMap<Arc<str>, BlockSet>,
+    /// What is asked of outputs, where that isn't all that is kept of them; by name.
+    asked: HashMap<Arc<str>, BlockSet>,
     index: OnceLock<Index>,
 }
 
@@ -65,11 +67,15 @@ pub enum NewLayer {
 impl LayerGraph {
     /// Everything that `outputs` need. O(1); look-ups find out the rest.
     pub fn of(outputs: impl IntoIterator<Item = Arc<Layer>>) -> Self {
-        LayerGraph::keeping(outputs.into_iter().collect(), HashMap::new())
+        LayerGraph::keeping(outputs.into_iter().collect(), HashMap::new(), HashMap::new())
     }
 
-    pub(super) fn keeping(outputs: Vec<Arc<Layer>>, kept: HashMap<Arc<str>, BlockSet>) -> Self {
-        LayerGraph(Arc::new(Inner { outputs, kept, index: OnceLock::new() }))
+    pub(super) fn keeping(
+        outputs: Vec<Arc<Layer>>,
+        kept: HashMap<Arc<str>, BlockSet>,
+        asked: HashMap<Arc<str>, BlockSet>,
+    ) -> Self {
+        LayerGraph(Arc::new(Inner { outputs, kept, asked, index: OnceLock::new() }))
     }
 
     /// As [`LayerGraph::of`], checked.
@@ -171,14 +177,18 @@ impl LayerGraph {
         &self,
         replace: impl Fn(&Arc<Layer>) -> Result<Arc<Layer>, GraphError>,
     ) -> Result<LayerGraph, GraphError> {
-        let outputs = self.0.outputs.iter().map(&replace).collect::<Result<Vec<_>, _>>()?;
-        let mut kept = self.0.kept.clone();
-        for (old, new) in self.0.outputs.iter().zip(&outputs) {
-            if let Some(blocks) = self.0.kept.get(old.name()) {
-                kept.insert(new.shared_name().clone(), blocks.clone());
+        // Of two layers under one name the graph has chosen one: that is the output.
+        let old: Vec<&Arc<Layer>> = self.outputs().iter().map(|&id| self.layer(id)).collect();
+        let outputs = old.iter().map(|&layer| replace(layer)).collect::<Result<Vec<_>, _>>()?;
+        let (mut kept, mut asked) = (self.0.kept.clone(), self.0.asked.clone());
+        for blocks in [&mut kept, &mut asked] {
+            for (old, new) in old.iter().zip(&outputs) {
+                if let Some(own) = blocks.get(old.name()).cloned() {
+                    blocks.insert(new.shared_name().clone(), own);
+                }
             }
         }
-        Ok(LayerGraph::keeping(outputs, kept))
+        Ok(LayerGraph::keeping(outputs, kept, asked))
     }
 
     /// For each layer, the layers that read it, each as often as it reads.
@@ -207,6 +217,11 @@ impl LayerGraph {
         self.0.kept.get(layer.name()).cloned().unwrap_or(BlockSet::All)
     }
 
+    /// What is asked of an output: of what is kept, that which isn't there for other values' sake only.
+    pub fn asked_of(&self, output: &Layer) -> BlockSet {
+        self.0.asked.get(output.name()).cloned().unwrap_or_else(|| self.kept_of(output))
+    }
+
     /// Number of keys. O(layers).
     pub fn len(&self) -> usize {
         self.layers().map(|(id, layer)| self.kept(id).len(layer.spec().count())).sum()
@@ -232,12 +247,10 @@ impl LayerGraph {
     /// All keys, made on the way. The error is a layer's whose name is empty.
     pub fn keys(&self) -> impl Iterator<Item = Result<Key, KeyError>> + '_ {
         self.layers().flat_map(|(id, layer)| {
-            let blocks: Vec<usize> = match self.kept(id) {
-                BlockSet::All => Vec::new(),
-                BlockSet::Some(blocks) => blocks.to_vec(),
+            let (all, blocks) = match self.kept(id) {
+                BlockSet::All => (layer.spec().count(), Vec::new()),
+                BlockSet::Some(blocks) => (0, blocks.to_vec()),
             };
-            let all =
-                if blocks.is_empty() && self.kept(id) == BlockSet::All { layer.spec().count() } else { 0 };
             (0..all).chain(blocks).map(|block| layer.key(block))
         })
     }
@@ -263,14 +276,11 @@ impl LayerGraph {
     /// [`GraphError::BlockRule`]: the operation's block rule names a value that its inputs don't have.
     pub fn key_dependencies(&self, key: &Key) -> Result<Option<Vec<Key>>, GraphError> {
         let Some((id, block)) = self.find(key) else { return Ok(None) };
-        let layer = self.layer(id);
-        let mut keys = Vec::new();
+        let (mut keys, mut seen) = (Vec::new(), HashSet::new());
         for read in self.node(id).reads(block)? {
-            let source =
-                if read.input == Read::OWN { layer } else { &layer.inputs()[usize::from(read.input)] };
-            let key = source.key(read.block)?;
-            if !keys.contains(&key) {
-                keys.push(key);
+            let source = if read.input == Read::OWN { id } else { self.inputs(id)[usize::from(read.input)] };
+            if seen.insert((source, read.block)) {
+                keys.push(self.layer(source).key(read.block)?);
             }
         }
         Ok(Some(keys))
@@ -283,12 +293,12 @@ impl LayerGraph {
     /// The layer as a node among the graph's layers.
     pub(super) fn node(&self, id: LayerId) -> Node<'_> {
         let layer = self.layer(id);
-        let input = |input: &LayerId| (input.index(), self.layer(*input).spec());
         Node {
             name: layer.name(),
             op: layer.op(),
             spec: layer.spec(),
-            inputs: self.inputs(id).iter().map(input).collect(),
+            inputs: self.inputs(id).iter().map(|input| input.index()).collect(),
+            specs: self.inputs(id).iter().map(|&input| self.layer(input).spec()).collect(),
             after: self.after(id).iter().map(|other| other.index()).collect(),
         }
     }
@@ -319,23 +329,36 @@ impl NewLayer {
 impl Index {
     /// O(layers + edges), without recursion.
     fn of(outputs: &[Arc<Layer>]) -> Self {
+        let mut better = HashMap::new();
+        let index = Index::walk(outputs, &HashMap::new(), &mut better);
+        if better.is_empty() { index } else { Index::walk(outputs, &better, &mut HashMap::new()) }
+    }
+
+    /// Everything that `outputs` need, with the layers of `chosen` in the place of equal ones. Layers that should have
+    /// been chosen are left in `better`.
+    fn walk(
+        outputs: &[Arc<Layer>],
+        chosen: &HashMap<Arc<str>, Arc<Layer>>,
+        better: &mut HashMap<Arc<str>, Arc<Layer>>,
+    ) -> Self {
         let mut index = Index::default();
         let mut ids: HashMap<*const Layer, LayerId> = HashMap::new();
         for output in outputs {
             let mut stack = vec![(output, 0)];
-            while let Some((layer, next)) = stack.pop() {
-                if ids.contains_key(&Arc::as_ptr(layer)) {
+            while let Some((given, next)) = stack.pop() {
+                if ids.contains_key(&Arc::as_ptr(given)) {
                     continue;
                 }
+                let layer = chosen.get(given.name()).filter(|other| equal(given, other)).unwrap_or(given);
                 // Those that are only waited for come first: a walk in this order does them before anything else.
                 let before = layer.after().get(next);
                 if let Some(input) = before.or_else(|| layer.inputs().get(next - layer.after().len())) {
-                    stack.push((layer, next + 1));
+                    stack.push((given, next + 1));
                     stack.push((input, 0));
                     continue;
                 }
-                let id = index.add(layer, &ids);
-                ids.insert(Arc::as_ptr(layer), id);
+                let id = index.add(layer, &ids, better);
+                ids.insert(Arc::as_ptr(given), id);
             }
             index.outputs.push(ids[&Arc::as_ptr(output)]);
         }
@@ -344,19 +367,24 @@ impl Index {
 
     /// Two layers of one name and one content are one; of two that differ the first counts, until
     /// [`LayerGraph::validate`] tells.
-    fn add(&mut self, layer: &Arc<Layer>, ids: &HashMap<*const Layer, LayerId>) -> LayerId {
+    fn add(
+        &mut self,
+        layer: &Arc<Layer>,
+        ids: &HashMap<*const Layer, LayerId>,
+        better: &mut HashMap<Arc<str>, Arc<Layer>>,
+    ) -> LayerId {
         let known = |layers: &[Arc<Layer>]| layers.iter().map(|layer| ids[&Arc::as_ptr(layer)]).collect();
         let (inputs, after): (Vec<LayerId>, Vec<LayerId>) = (known(layer.inputs()), known(layer.after()));
         if let Some(&id) = self.names.get(layer.name()) {
             let at = id.index();
             let other = &self.layers[at];
-            let equal = other.token() == layer.token() && other.annotations() == layer.annotations();
             let same = (&self.inputs[at], &self.after[at]) == (&inputs, &after);
-            let holds = |layer: &Layer| layer.inputs().is_empty() && layer.after().is_empty();
-            if equal && !same && holds(layer) {
-                // The values are there: nothing has to be made. It reads nothing, so it may stand here.
-                (self.layers[at], self.inputs[at], self.after[at]) = (layer.clone(), inputs, after);
-            } else if !(equal && (same || holds(other))) && self.clash.is_none() {
+            if equal(layer, other) && (same || layer.is_held() || other.is_held()) {
+                let best = better.get(layer.name()).unwrap_or(other);
+                if standing(layer) > standing(best) {
+                    better.insert(layer.shared_name().clone(), layer.clone());
+                }
+            } else if self.clash.is_none() {
                 self.clash = Some(GraphError::NameClash { name: layer.name().to_owned() });
             }
             return id;
@@ -368,6 +396,16 @@ impl Index {
         self.layers.push(layer.clone());
         id
     }
+}
+
+/// Whether two layers of one name make the same values.
+fn equal(a: &Layer, b: &Layer) -> bool {
+    a.token() == b.token() && a.annotations() == b.annotations()
+}
+
+/// Which of two equal layers a graph takes: the one whose values are there, else the one for which more room is asked.
+fn standing(layer: &Layer) -> (bool, usize) {
+    (layer.is_held(), layer.shape().elements())
 }
 
 impl std::fmt::Debug for LayerGraph {

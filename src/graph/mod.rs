@@ -68,6 +68,7 @@ pub mod op;
 pub mod piece;
 pub mod rule;
 pub mod tasks;
+mod topological;
 pub mod validate;
 pub mod value_spec;
 

@@ -16,8 +16,10 @@ pub struct Node<'a> {
     pub op: &'a Op,
     /// What it makes.
     pub spec: &'a ValueSpec,
-    /// What it reads: a node, and what that makes.
-    pub inputs: Vec<(usize, &'a ValueSpec)>,
+    /// The nodes that it reads.
+    pub inputs: Vec<usize>,
+    /// What each of these makes.
+    pub specs: Vec<&'a ValueSpec>,
     /// The nodes that it waits for.
     pub after: Vec<usize>,
 }
@@ -28,27 +30,33 @@ impl Node<'_> {
     /// # Errors
     /// [`GraphError::BlockRule`].
     pub fn reads(&self, block: usize) -> Result<Vec<Read>, GraphError> {
-        let specs: Vec<&ValueSpec> = self.inputs.iter().map(|(_, spec)| *spec).collect();
-        let reads = reads(self.op, self.spec, &specs, block);
+        let reads = reads(self.op, self.spec, &self.specs, block);
         let count = |input: u16| match input {
             Read::OWN => block,
-            input => specs.get(usize::from(input)).map_or(0, |spec| spec.count()),
+            input => self.specs.get(usize::from(input)).map_or(0, |spec| spec.count()),
         };
         match reads.iter().find(|read| read.block >= count(read.input)) {
             None => Ok(reads),
-            Some(read) => Err(GraphError::BlockRule {
-                layer: self.name.to_owned(),
-                block,
-                input: read.input,
-                read: read.block,
-                inputs: specs.iter().map(ToString::to_string).collect(),
-            }),
+            Some(read) => Err(self.refuses(block, *read)),
         }
     }
 
-    /// `needed` and what it reads of the node itself: explicit tasks read each other, later ones earlier ones.
+    /// Value `block` reads what isn't there.
+    pub fn refuses(&self, block: usize, read: Read) -> GraphError {
+        GraphError::BlockRule {
+            layer: self.name.to_owned(),
+            block,
+            input: read.input,
+            read: read.block,
+            inputs: self.specs.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// `needed` and what it reads of the node itself: tasks and custom operations may read earlier values of theirs.
     fn closed(&self, needed: &BlockSet) -> Result<BlockSet, GraphError> {
-        let (Op::Tasks(_), BlockSet::Some(blocks)) = (self.op, needed) else { return Ok(needed.clone()) };
+        let (Op::Tasks(_) | Op::Custom(_), BlockSet::Some(blocks)) = (self.op, needed) else {
+            return Ok(needed.clone());
+        };
         let mut open = blocks.to_vec();
         let mut all: BTreeSet<usize> = open.iter().copied().collect();
         while let Some(block) = open.pop() {
@@ -84,14 +92,14 @@ pub fn propagate(
         }
         node.after.iter().for_each(|&other| needed[other] = kept(other));
         if needed[at] == BlockSet::All && reads_everything(node.op) {
-            node.inputs.iter().for_each(|&(input, _)| needed[input] = kept(input));
+            node.inputs.iter().for_each(|&input| needed[input] = kept(input));
             continue;
         }
         needed[at] = node.closed(&needed[at])?;
         for block in needed[at].iter(count) {
             for Read { input, block } in node.reads(block)? {
                 if input != Read::OWN {
-                    asked[node.inputs[usize::from(input)].0].push(block);
+                    asked[node.inputs[usize::from(input)]].push(block);
                 }
             }
         }

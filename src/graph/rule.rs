@@ -18,7 +18,7 @@ pub struct Read {
 }
 
 impl Read {
-    /// An earlier value of the same layer: explicit tasks may read each other.
+    /// An earlier value of the same layer: explicit tasks and custom operations may read those.
     pub const OWN: u16 = u16::MAX;
 }
 

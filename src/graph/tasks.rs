@@ -49,6 +49,7 @@ use crate::graph::custom::TaskError;
 use crate::graph::error::GraphError;
 use crate::graph::layer::Layer;
 use crate::graph::rule::Read;
+use crate::graph::topological::topological;
 use crate::graph::value_spec::KeyTable;
 use crate::key::{Key, KeyPart};
 use crate::token::{Token, Tokenizer};
@@ -156,8 +157,8 @@ impl TaskTable {
     /// The tasks of the layer `name`, which may read each other and the layer's inputs. O(tasks + arguments).
     ///
     /// # Errors
-    /// No task at all; a key under another name, two tasks under one key, an argument that names no task, tasks that wait for
-    /// each other in a circle: all name the keys.
+    /// No task; more than 65535 inputs; a key under another name, two tasks under one key, an argument that names no
+    /// task, tasks that wait for each other in a circle: all name the keys.
     pub fn new(
         name: &str,
         tasks: impl IntoIterator<Item = (Key, Task)>,
@@ -177,14 +178,23 @@ impl TaskTable {
                 return Err(GraphError::DuplicateKey { key: key.clone() });
             }
         }
-        let order = topological(&tasks, &given)?;
+        let own = |argument: &Argument| match argument {
+            Argument::Key(key) => given.get(key).copied(),
+            Argument::Literal(..) => None,
+        };
+        let reads: Vec<Vec<usize>> =
+            tasks.iter().map(|(_, task)| task.arguments.iter().filter_map(own).collect()).collect();
+        let order = topological(&reads).map_err(|circle| GraphError::Cycle {
+            keys: circle.into_iter().map(|at| tasks[at].0.to_string()).collect(),
+        })?;
+        let by_name = numbered(name, inputs)?;
         let mut rank = vec![0; tasks.len()];
         order.iter().enumerate().for_each(|(at, &task)| rank[task] = at);
         let resolve = |user: &Key, argument: &Argument| match argument {
             Argument::Literal(value, _) => Ok(Slot::Literal(Box::new(value.clone()))),
             Argument::Key(key) => match given.get(key) {
                 Some(&own) => Ok(Slot::Read(Read { input: Read::OWN, block: rank[own] })),
-                None => input_read(key, inputs)
+                None => input_read(key, inputs, &by_name)
                     .map(Slot::Read)
                     .ok_or_else(|| GraphError::MissingKey { key: key.clone(), user: user.to_string() }),
             },
@@ -272,48 +282,18 @@ impl fmt::Debug for TaskTable {
     }
 }
 
-fn input_read(key: &Key, inputs: &[Arc<Layer>]) -> Option<Read> {
-    let input = inputs.iter().position(|input| input.name() == key.name())?;
-    Some(Read { input: input as u16, block: inputs[input].block_of(key)? })
+/// The first input of each name.
+fn numbered<'a>(layer: &str, inputs: &'a [Arc<Layer>]) -> Result<HashMap<&'a str, u16>, GraphError> {
+    if inputs.len() > usize::from(Read::OWN) {
+        return Err(GraphError::TooManyInputs { layer: layer.to_owned(), inputs: inputs.len() });
+    }
+    // Of equal names the first is the last to come in.
+    Ok(inputs.iter().enumerate().rev().map(|(at, input)| (input.name(), at as u16)).collect())
 }
 
-/// The tasks so that each comes after those that it reads, in the given order otherwise. Without recursion.
-fn topological(tasks: &[(Key, Task)], given: &HashMap<&Key, usize>) -> Result<Vec<usize>, GraphError> {
-    #[derive(Clone, Copy, PartialEq)]
-    enum State {
-        New,
-        Open,
-        Done,
-    }
-    let mut state = vec![State::New; tasks.len()];
-    let mut order = Vec::with_capacity(tasks.len());
-    for root in 0..tasks.len() {
-        let mut stack = vec![(root, 0)];
-        while let Some((task, next)) = stack.pop() {
-            if state[task] == State::Done {
-                continue;
-            }
-            state[task] = State::Open;
-            let Some(argument) = tasks[task].1.arguments.get(next) else {
-                state[task] = State::Done;
-                order.push(task);
-                continue;
-            };
-            stack.push((task, next + 1));
-            let Argument::Key(key) = argument else { continue };
-            let Some(&read) = given.get(key) else { continue };
-            match state[read] {
-                State::New => stack.push((read, 0)),
-                State::Done => {}
-                State::Open => {
-                    let from = stack.iter().position(|&(open, _)| open == read).unwrap_or(0);
-                    let keys = stack[from..].iter().map(|&(open, _)| tasks[open].0.to_string()).collect();
-                    return Err(GraphError::Cycle { keys });
-                }
-            }
-        }
-    }
-    Ok(order)
+fn input_read(key: &Key, inputs: &[Arc<Layer>], by_name: &HashMap<&str, u16>) -> Option<Read> {
+    let input = *by_name.get(key.name())?;
+    Some(Read { input, block: inputs[usize::from(input)].block_of(key)? })
 }
 
 /// The token of a whole table, or `None` when a function or a literal has none. What is read counts by its place,

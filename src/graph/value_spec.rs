@@ -21,6 +21,10 @@ pub enum ValueKind {
     Objects,
 }
 
+/// The objects of a layer count as at most so many bytes together, 1 PiB: beyond what any machine has, and little
+/// enough that sums over a plan's layers don't overflow.
+const OBJECTS_BYTES_MAX: usize = 1 << 50;
+
 /// The values of a layer.
 ///
 /// Objects are opaque: a layer of them counts as an array of bytes, cut into one block for each object, as many
@@ -57,8 +61,9 @@ impl ValueSpec {
 
     /// `count` objects that take about `bytes` each.
     pub fn objects(count: usize, bytes: u64) -> Self {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).clamp(1, isize::MAX as usize / count.max(1));
-        let chunks = Chunking::new([AxisChunks::regular(count.max(1) * bytes, bytes)]);
+        let count = count.max(1);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).clamp(1, (OBJECTS_BYTES_MAX / count).max(1));
+        let chunks = Chunking::new([AxisChunks::regular(count * bytes, bytes)]);
         ValueSpec { chunks, dtype: DType::U8, kind: ValueKind::Objects, keys: None }
     }
 

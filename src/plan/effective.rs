@@ -151,11 +151,11 @@ fn names(layer: &Layer) -> impl Iterator<Item = &str> {
 
 /// The names that users know, each once, in the graph's order.
 fn called(graph: &LayerGraph) -> Vec<String> {
-    let mut called: Vec<String> = Vec::new();
-    for (_, layer) in graph.layers() {
-        if !called.iter().any(|known| known == name(layer)) {
-            called.push(name(layer).to_owned());
-        }
-    }
-    called
+    let mut seen = HashSet::new();
+    graph
+        .layers()
+        .map(|(_, layer)| name(layer))
+        .filter(|name| seen.insert(*name))
+        .map(str::to_owned)
+        .collect()
 }

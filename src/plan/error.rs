@@ -33,7 +33,10 @@ pub enum PlanError {
         layer: String,
     },
     /// An override names no layer.
-    #[error("no layer is called '{pattern}', for which annotations were given; the layers are {}", layers.join(", "))]
+    #[error(
+        "no layer is called '{pattern}', for which annotations were given; the layers are {}",
+        some(layers)
+    )]
     Override {
         /// The pattern.
         pattern: String,
@@ -70,7 +73,7 @@ pub enum PlanError {
 }
 
 /// One layer's requirement that no device meets.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize)]
 pub struct Unsatisfied {
     /// The layer, as the user calls it.
     pub layer: String,
@@ -99,4 +102,13 @@ fn list(all: &[Unsatisfied]) -> String {
         text.push_str(&one.to_string());
     }
     text
+}
+
+/// Names for a message: a graph may have 10^5 of them.
+fn some(names: &[String]) -> String {
+    const SHOWN_MAX: usize = 50;
+    match names.len().checked_sub(SHOWN_MAX) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{}, and {more} more", names[..SHOWN_MAX].join(", ")),
+    }
 }

@@ -168,7 +168,10 @@ struct Draft {
 impl Draft {
     fn new(graph: &LayerGraph, id: LayerId, own: &Annotations) -> Self {
         let mut inputs = Vec::new();
-        add_distinct(&mut inputs, graph.inputs(id));
+        // Nobody joins a layer without an expression, and explicit tasks may read 10^5 layers.
+        if expr_of(graph.layer(id)).is_some() {
+            add_distinct(&mut inputs, graph.inputs(id));
+        }
         let (annotations, edges) = (own.clone(), edges(graph, id));
         Draft { members: vec![id], inputs, annotations, edges, nodes: nodes(graph.layer(id)) }
     }

@@ -2,14 +2,14 @@
 
 use crate::graph::block_set::BlockSet;
 use crate::graph::chunking::{AxisChunks, Chunking};
+use crate::graph::error::GraphError;
 use crate::graph::expr::Expr;
 use crate::graph::expr::NodeOp;
 use crate::graph::expr_ops::EdgeMode;
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::needed::{Node, propagate};
 use crate::graph::op::{Op, Reduce};
-use crate::graph::rule::{Read, combine_levels, leaves, map_reads, reads};
-use crate::graph::value_spec::ValueSpec;
+use crate::graph::rule::{Read, combine_levels, leaves, map_reads};
 use crate::ids::{GroupId, LayerId};
 use crate::kernel::{ArraySpec, Kernel, MapKernel, StateSpec, state_shape};
 use crate::machine::{DeviceId, Machine};
@@ -87,7 +87,7 @@ pub fn lower(
     let mut lowering = Lowering { graph, groups, machine, out: TaskGraph::default(), values: Vec::new() };
     for (id, group) in groups.iter() {
         let device = placement.device(id);
-        lowering.group(id.0, group, device, &needed[id.index()]);
+        lowering.group(id.0, group, device, &needed[id.index()])?;
     }
     Ok(lowering.out)
 }
@@ -95,19 +95,11 @@ pub fn lower(
 /// For each group, which blocks of its result are needed.
 pub(super) fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<BlockSet>, PlanError> {
     let spec = |layer: LayerId| graph.layer(layer).spec();
-    let place = |layer: &LayerId| groups.of(*layer).index();
-    let nodes = groups.iter().map(|(_, group)| Node {
-        name: graph.layer(group.root()).name(),
-        op: &group.op,
-        spec: spec(group.root()),
-        inputs: group.inputs.iter().map(|input| (place(input), spec(*input))).collect(),
-        after: group.after.iter().map(place).collect(),
-    });
-    let nodes: Vec<Node<'_>> = nodes.collect();
+    let nodes: Vec<Node<'_>> = groups.iter().map(|(_, group)| node(graph, groups, group)).collect();
     let kept = |at: usize| graph.kept(groups.group(GroupId::at(at)).root());
     let mut needed = vec![BlockSet::none(); nodes.len()];
     for output in graph.outputs() {
-        needed[groups.of(*output).index()] = graph.kept(*output);
+        needed[groups.of(*output).index()] = graph.asked_of(graph.layer(*output));
     }
     propagate(&nodes, kept, &mut needed)?;
     let total = groups.iter().fold(0u64, |total, (id, group)| {
@@ -115,6 +107,20 @@ pub(super) fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<B
         total.saturating_add(tasks_of(group, blocks))
     });
     if total > TASKS_MAX { Err(PlanError::TooManyTasks { tasks: total }) } else { Ok(needed) }
+}
+
+/// A group as a node among all groups.
+fn node<'a>(graph: &'a LayerGraph, groups: &Groups, group: &'a Group) -> Node<'a> {
+    let place = |layer: &LayerId| groups.of(*layer).index();
+    let root = graph.layer(group.root());
+    Node {
+        name: root.name(),
+        op: &group.op,
+        spec: root.spec(),
+        inputs: group.inputs.iter().map(place).collect(),
+        specs: group.inputs.iter().map(|&input| graph.layer(input).spec()).collect(),
+        after: group.after.iter().map(place).collect(),
+    }
 }
 
 /// A reduction has a task for each block that it folds, and at most a seventh more to combine them.
@@ -151,12 +157,19 @@ struct Lowering<'a> {
 const NONE: u32 = u32::MAX;
 
 impl Lowering<'_> {
-    fn group(&mut self, index: u32, group: &Group, device: DeviceId, needed: &BlockSet) {
+    fn group(
+        &mut self,
+        index: u32,
+        group: &Group,
+        device: DeviceId,
+        needed: &BlockSet,
+    ) -> Result<(), PlanError> {
         let inputs = plan_inputs(self.graph, self.groups, group);
         let count = self.graph.layer(group.root()).spec().count();
         let kernels = self.kernels(index, group, &inputs, device);
         self.out.scratch.push(self.scratch(group, &kernels, device));
         let draft = Draft { index, group, inputs: &inputs, device, kernels };
+        let node = node(self.graph, self.groups, group);
         self.values.push(Made { blocks: needed.clone(), tasks: Vec::with_capacity(needed.len(count)) });
         let first = self.out.tasks.len() as u32;
         let mut previous = None;
@@ -165,8 +178,8 @@ impl Lowering<'_> {
                 Op::Load(_) | Op::Store(_) | Op::Map(_) => self.plain(&draft, block),
                 Op::Copy(_) => self.gather(&draft, StepKind::Gather, block),
                 Op::Reduce(reduce) => self.reduce(&draft, reduce, block),
-                Op::Custom(_) | Op::Tasks(_) => self.call(&draft, block),
-                Op::Wait(_) => self.wait(&draft, block),
+                Op::Custom(_) | Op::Tasks(_) => self.call(&draft, &node, block)?,
+                Op::Wait(_) => self.wait(&draft, &node, block)?,
             };
             if let (Op::Store(sink), Some(previous)) = (&group.op, previous)
                 && sink.ordered()
@@ -177,6 +190,7 @@ impl Lowering<'_> {
             self.values[index as usize].tasks.push(task);
         }
         self.order_after(group, first);
+        Ok(())
     }
 
     /// Puts a group's tasks from `first` on behind all that it waits for. Those that read others of the group come
@@ -193,30 +207,39 @@ impl Lowering<'_> {
     }
 
     /// The tasks that a custom, explicit or waiting one reads, by its block rule.
-    fn rule_operands(&self, draft: &Draft<'_>, block: usize) -> Vec<(u32, u16)> {
-        let specs: Vec<&ValueSpec> =
-            draft.group.inputs.iter().map(|&input| self.graph.layer(input).spec()).collect();
-        let task = |read: Read| match read.input {
-            Read::OWN => (self.values[draft.index as usize].task(read.block), 0),
-            input => (self.value(draft, input, read.block), input),
+    ///
+    /// # Errors
+    /// The rule names a value that isn't there; one that reads everything, or that answers otherwise each time, was
+    /// asked by nobody before.
+    fn rule_operands(
+        &self,
+        draft: &Draft<'_>,
+        node: &Node<'_>,
+        block: usize,
+    ) -> Result<Vec<(u32, u16)>, GraphError> {
+        let operand = |read: Read| {
+            let (task, input) = match read.input {
+                Read::OWN => (self.values[draft.index as usize].task(read.block), 0),
+                input => (self.value(draft, input, read.block), input),
+            };
+            if task == NONE { Err(node.refuses(block, read)) } else { Ok((task, input)) }
         };
-        let spec = self.graph.layer(draft.group.root()).spec();
-        reads(&draft.group.op, spec, &specs, block).into_iter().map(task).collect()
+        node.reads(block)?.into_iter().map(operand).collect()
     }
 
-    fn call(&mut self, draft: &Draft<'_>, block: usize) -> u32 {
-        let operands = self.rule_operands(draft, block);
+    fn call(&mut self, draft: &Draft<'_>, node: &Node<'_>, block: usize) -> Result<u32, GraphError> {
+        let operands = self.rule_operands(draft, node, block)?;
         let elements = self.graph.layer(draft.group.root()).chunks().region_of(block).shape.elements();
         let step = draft.step(StepKind::Call, Step::NO_KERNEL, block, self.bytes(draft, elements));
-        self.out.push(step, operands)
+        Ok(self.out.push(step, operands))
     }
 
     /// Waiting is an order without a value: what is waited for needn't be held, nor moved.
-    fn wait(&mut self, draft: &Draft<'_>, block: usize) -> u32 {
-        let earlier = self.rule_operands(draft, block);
+    fn wait(&mut self, draft: &Draft<'_>, node: &Node<'_>, block: usize) -> Result<u32, GraphError> {
+        let earlier = self.rule_operands(draft, node, block)?;
         let task = self.out.push(draft.step(StepKind::Wait, Step::NO_KERNEL, block, 0), []);
         self.out.orderings.extend(earlier.into_iter().map(|(earlier, _)| (earlier, task)));
-        task
+        Ok(task)
     }
 
     /// A load, a store, or a map: one task, which reads blocks as they are.

@@ -15,7 +15,7 @@ use crate::units::Bytes;
 pub fn measure(plan: &mut Plan, machine: &Machine, settings: &Settings) -> Result<(), PlanError> {
     let count = machine.memories.len();
     let mut held = vec![0u64; count];
-    let results: u64 = plan.outputs.iter().map(|output| output.bytes).sum();
+    let results = plan.outputs.iter().fold(0u64, |all, output| all.saturating_add(output.bytes));
     held[0] = results;
     let mut peaks: Vec<(u64, Option<StepId>)> = held.iter().map(|&bytes| (bytes, None)).collect();
     let mut unread = plan.readers();

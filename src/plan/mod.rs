@@ -22,9 +22,7 @@ pub mod verify;
 
 use std::collections::HashMap;
 
-use crate::dtype::DType;
 use crate::graph::block_set::BlockSet;
-use crate::graph::chunking::Chunking;
 use crate::graph::layer::Origin;
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::Op;
@@ -65,7 +63,7 @@ pub fn plan(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Resul
     let kept = transfer::kept(graph, &groups);
     let mut tasks = transfer::transfer(tasks, graph, &groups, machine, &kept);
     let layers = layers(graph, &groups, &placement, &resolved, &effective, machine, settings);
-    let rooms = rooms(&groups, &layers, &tasks, &resolved, settings);
+    let rooms = rooms(&groups, &tasks, &resolved, settings);
     let Assigned { terms, priority } = terms::assign(&mut tasks, &groups, &effective, &rooms, settings)?;
     let order = order::order(&tasks, &priority);
     let mut plan = assemble(tasks, &order, layers);
@@ -134,25 +132,15 @@ fn fallbacks(group: &Group, resolved: &Resolved) -> Option<String> {
 }
 
 /// What the tasks of each group hold, whatever annotations say.
-fn rooms(
-    groups: &Groups,
-    layers: &[PlanLayer],
-    tasks: &TaskGraph,
-    resolved: &Resolved,
-    settings: &Settings,
-) -> Vec<Room> {
-    let bytes = |chunks: &Chunking, dtype: DType| (chunks.largest_block() * dtype.size()) as u64;
-    let room = |((_, group), (layer, &scratch)): ((GroupId, &Group), (&PlanLayer, &u64))| Room {
-        counted: layer.inputs.iter().fold(bytes(&layer.chunks, layer.dtype), |counted, input| {
-            counted + bytes(&input.chunks, input.dtype)
-        }),
+fn rooms(groups: &Groups, tasks: &TaskGraph, resolved: &Resolved, settings: &Settings) -> Vec<Room> {
+    let room = |((_, group), &scratch): ((GroupId, &Group), &u64)| Room {
         scratch,
         // A GPU's memory that `--cpu-only` waived isn't asked of the host, and neither is it of layers that are on
         // the host whatever is asked: they hold their block and nothing else.
         is_waived: settings.cpu_only && resolved.of(group.root()).fallback.is_some()
             || matches!(group.op, Op::Load(_) | Op::Store(_) | Op::Wait(_)),
     };
-    groups.iter().zip(layers.iter().zip(&tasks.scratch)).map(room).collect()
+    groups.iter().zip(&tasks.scratch).map(room).collect()
 }
 
 /// The layers of the user's that a layer of the graph stands for.

@@ -2,7 +2,7 @@
 //!
 //! Everything that no device can give is collected, so that the user sees all of it at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::annotate::{Annotations, DeviceWish, GpuShare};
 use crate::graph::layer::Layer;
@@ -96,13 +96,8 @@ pub fn resolve(
 
 /// One expression of a pipeline file makes several layers with the same annotations: say each thing once.
 fn merged(all: Vec<Unsatisfied>) -> Vec<Unsatisfied> {
-    let mut unique: Vec<Unsatisfied> = Vec::new();
-    for one in all {
-        if !unique.contains(&one) {
-            unique.push(one);
-        }
-    }
-    unique
+    let mut seen = HashSet::new();
+    all.into_iter().filter(|one| seen.insert(one.clone())).collect()
 }
 
 struct Ask<'a> {

@@ -15,9 +15,7 @@ use crate::steps::{StepKind, Terms, millionths};
 /// What a group's tasks have in common, whatever annotations say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Room {
-    /// Bytes of the operands and the value of the largest task, which are counted anyway.
-    pub counted: u64,
-    /// Bytes that its kernels take beside these.
+    /// Bytes that its kernels take beside operands and values.
     pub scratch: u64,
     /// A `memory` annotation isn't asked of this device: `--cpu-only` waived it.
     pub is_waived: bool,
@@ -46,7 +44,7 @@ pub fn assign(
 ) -> Result<Assigned, PlanError> {
     let owners = owners(tasks);
     let mut pass = Pass { effective, settings, out: Assigned::default(), numbers: HashMap::new() };
-    let mut known: HashMap<(u32, Vec<u32>), (u32, f64)> = HashMap::new();
+    let mut known: HashMap<(u32, u64, Vec<u32>), (u32, f64)> = HashMap::new();
     for (at, &owner) in owners.iter().enumerate() {
         let task = tasks.tasks[at];
         let (terms, priority) = if task.kind == StepKind::Transfer {
@@ -55,10 +53,14 @@ pub fn assign(
             (pass.number(terms), pass.out.priority[from])
         } else {
             let group = groups.group(GroupId(task.layer));
-            match known.entry((task.layer, pass.sets(group, owner as usize))) {
+            let asked = &group.annotations;
+            let asks = asked.memory().is_some() || asked.function("memory").is_some();
+            let counted = if asks { counted(tasks, at as u32) } else { 0 };
+            match known.entry((task.layer, counted, pass.sets(group, owner as usize))) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(place) => {
-                    let made = pass.make(group, &place.key().1, rooms[task.layer as usize])?;
+                    let (_, counted, sets) = place.key();
+                    let made = pass.make(group, sets, rooms[task.layer as usize], *counted)?;
                     *place.insert(made)
                 }
             }
@@ -67,6 +69,14 @@ pub fn assign(
         pass.out.priority.push(priority);
     }
     Ok(pass.out)
+}
+
+/// Bytes of a task's value and operands, which the ledger counts anyway: those of a view of a source aren't among them.
+fn counted(tasks: &TaskGraph, task: u32) -> u64 {
+    let mut operands: Vec<u32> = tasks.operands(task).iter().map(|&(from, _)| from).collect();
+    operands.sort_unstable();
+    operands.dedup();
+    operands.iter().chain([&task]).map(|&value| tasks.tasks[value as usize].bytes).sum()
 }
 
 /// For each task, the block of its layer's result that it works for: states and padded copies work for the
@@ -104,7 +114,13 @@ impl Pass<'_> {
         }
     }
 
-    fn make(&mut self, group: &Group, sets: &[u32], room: Room) -> Result<(u32, f64), PlanError> {
+    fn make(
+        &mut self,
+        group: &Group,
+        sets: &[u32],
+        room: Room,
+        counted: u64,
+    ) -> Result<(u32, f64), PlanError> {
         let mut joined: Option<Annotations> = None;
         for &number in sets {
             let set = self.effective.set(number);
@@ -118,7 +134,7 @@ impl Pass<'_> {
         }
         let annotations = joined.as_ref().unwrap_or(&group.annotations);
         let asked = annotations.memory().filter(|_| !room.is_waived).map_or(0, |memory| memory.0);
-        let beyond = asked.saturating_sub(room.counted);
+        let beyond = asked.saturating_sub(counted);
         let place = |name: &str| self.settings.resources.keys().position(|known| known == name);
         let resources = annotations.resources().iter().filter(|(_, amount)| **amount > 0.0);
         let terms = Terms {

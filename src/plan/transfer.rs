@@ -71,7 +71,7 @@ pub fn kept(graph: &LayerGraph, groups: &Groups) -> Vec<Kept> {
     for &output in graph.outputs().iter().filter(|&&output| !is_sink(output)) {
         let layer = groups.of(output).0;
         if seen.insert(layer) {
-            kept.push(Kept { layer, blocks: graph.kept(output) });
+            kept.push(Kept { layer, blocks: graph.asked_of(graph.layer(output)) });
         }
     }
     kept
