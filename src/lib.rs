@@ -74,6 +74,7 @@ pub mod ids;
 pub mod kernel;
 pub mod key;
 pub mod machine;
+mod panics;
 pub mod pipeline;
 pub mod plan;
 pub mod report;

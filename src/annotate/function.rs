@@ -1,13 +1,12 @@
 //! Values that depend on the block: functions of its key.
 
-use std::any::Any;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::check::{self, KEYS, Problem};
 use super::{AnnotationError, Annotations, Fields, Value};
 use crate::key::Key;
+use crate::panics;
 
 /// Keys that place a layer: a layer is placed whole, so that its blocks can't differ in them.
 const WHOLE_LAYER: [&str; 4] = ["device", "gpu", "workers", "allow_other_workers"];
@@ -48,8 +47,7 @@ impl KeyFunction {
 
     /// Calls the function; a panic in it is an error.
     fn call(&self, key: &Key) -> Result<Value, Problem> {
-        catch_unwind(AssertUnwindSafe(|| (self.function)(key)))
-            .map_err(|panic| Problem::Panicked { message: message(&*panic) })
+        panics::caught(|| (self.function)(key)).map_err(|message| Problem::Panicked { message })
     }
 }
 
@@ -174,10 +172,4 @@ pub(super) fn merge(merged: &mut Fields, outer: &Fields, inner: &Fields) {
     }
     let kept = outer.functions.iter().filter(|(key, _)| !is_plain(inner, key));
     merged.functions = kept.chain(&inner.functions).map(|(key, f)| (key.clone(), f.clone())).collect();
-}
-
-/// The text of a panic.
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }

@@ -47,12 +47,11 @@ use std::sync::Arc;
 
 use crate::collections::contract::Rename;
 use crate::collections::delayed::Delayed;
-use crate::collections::nested::{Collections, Member, members};
+use crate::collections::nested::{Collections, Member, asked_for, members};
 use crate::graph::block_set::BlockSet;
 use crate::graph::custom::{Call, CustomOp, Made, TaskError};
 use crate::graph::error::GraphError;
 use crate::graph::expr::Expr;
-use crate::graph::keys::Keys;
 use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::{LayerGraph, Outputs};
 use crate::graph::op::{Op, SPLIT_EVERY, WaitRule};
@@ -257,27 +256,6 @@ fn barrier(members: &[Member], split_every: SplitEvery) -> Result<Arc<Layer>, Gr
         ends = ends.chunks(INPUTS_MAX).map(join).collect::<Result<_, _>>()?;
     }
     ends.pop().ok_or(GraphError::BindToNothing)
-}
-
-/// Which values of a layer are among a collection's keys. O(lists) for a whole layer, else O(keys that have its name).
-fn asked_for(keys: &Keys, layer: &Layer) -> Result<BlockSet, GraphError> {
-    let count = layer.spec().count();
-    let mut blocks = Vec::new();
-    let mut open = vec![keys];
-    while let Some(keys) = open.pop() {
-        match keys {
-            Keys::List(lists) => open.extend(lists),
-            Keys::One(key) => blocks.extend(layer.block_of(key)),
-            Keys::Grid { name, .. } if **name != *layer.name() => {}
-            Keys::Grid { grid, .. } if grid.elements() == count => return Ok(BlockSet::All),
-            Keys::Grid { .. } => {
-                for key in keys.iter() {
-                    blocks.extend(layer.block_of(&key?));
-                }
-            }
-        }
-    }
-    Ok(BlockSet::of(blocks, count))
 }
 
 /// The end of a tree that waits for some values of `layers`, all in a row.

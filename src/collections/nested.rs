@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::collections::computed::Computed;
 use crate::collections::contract::{self, Collection, Optimizer, Rename, Runner};
 use crate::collections::held;
+use crate::graph::block_set::BlockSet;
 use crate::graph::error::GraphError;
 use crate::graph::keys::Keys;
 use crate::graph::layer::Layer;
@@ -158,6 +159,27 @@ pub(super) fn output_layer(graph: &LayerGraph, name: &str) -> Result<Arc<Layer>,
         name: name.to_owned(),
         have: graph.output_layers().iter().map(|layer| layer.name().to_owned()).collect(),
     })
+}
+
+/// Which values of a layer are among a collection's keys. O(lists) for a whole layer, else O(keys that have its name).
+pub(super) fn asked_for(keys: &Keys, layer: &Layer) -> Result<BlockSet, GraphError> {
+    let count = layer.spec().count();
+    let mut blocks = Vec::new();
+    let mut open = vec![keys];
+    while let Some(keys) = open.pop() {
+        match keys {
+            Keys::List(lists) => open.extend(lists),
+            Keys::One(key) => blocks.extend(layer.block_of(key)),
+            Keys::Grid { name, .. } if **name != *layer.name() => {}
+            Keys::Grid { grid, .. } if grid.elements() == count => return Ok(BlockSet::All),
+            Keys::Grid { .. } => {
+                for key in keys.iter() {
+                    blocks.extend(layer.block_of(&key?));
+                }
+            }
+        }
+    }
+    Ok(BlockSet::of(blocks, count))
 }
 
 /// The layers of these names.

@@ -1,6 +1,5 @@
 //! How the outside takes part in a run: it may cancel it, watch how far it is, and observe every attempt.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,6 +7,7 @@ use std::time::Duration;
 use crate::exec::error::StepError;
 use crate::ids::StepId;
 use crate::key::{Key, KeyError};
+use crate::panics;
 use crate::steps::{Plan, PlanLayer, SourceLayer, Step, StepKind};
 
 /// Told the number of finished steps of each layer of the plan.
@@ -90,7 +90,7 @@ impl Control {
 fn tell<L>(listener: &Mutex<Option<L>>, call: impl FnOnce(&mut L)) {
     let mut guard = listener.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(listener) = &mut *guard
-        && catch_unwind(AssertUnwindSafe(|| call(listener))).is_err()
+        && panics::caught(|| call(listener)).is_err()
     {
         *guard = None;
     }

@@ -4,7 +4,6 @@
 //! report what finished, take what is next. A device's worker takes several steps at once, submits all of
 //! them, and waits for the device once. Only timers and the wait for the end go through tokio.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +16,7 @@ use crate::exec::record::RunRecord;
 use crate::exec::work::{ResultValue, Work};
 use crate::ids::StepId;
 use crate::machine::DeviceId;
+use crate::panics;
 use crate::steps::{Plan, StepKind, TransferEdge};
 
 /// Steps that a device's worker submits before it waits for the device.
@@ -158,9 +158,9 @@ impl Pool<'_> {
     /// Ends the run when `body` panics: a worker that is gone would leave the others waiting for ever. Steps are caught
     /// one by one; what comes here is the destructor of a value.
     fn watched(&self, body: impl FnOnce()) {
-        let Err(panic) = catch_unwind(AssertUnwindSafe(body)) else { return };
+        let Err(message) = panics::caught(body) else { return };
         let mut core = self.lock();
-        core.failure.get_or_insert(ExecError::Value { message: panic_message(&*panic) });
+        core.failure.get_or_insert(ExecError::Value { message });
         core.over = true;
         self.wake.iter().for_each(Condvar::notify_all);
         self.attention.notify_one();
@@ -369,11 +369,5 @@ impl Pool<'_> {
 
 /// A panic as an error: a worker that is gone would leave its steps running for ever.
 fn caught(work: impl FnOnce() -> Result<(), StepError>) -> Result<(), StepError> {
-    catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|panic| Err(StepError::Panic { message: panic_message(&*panic) }))
-}
-
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+    panics::caught(work).unwrap_or_else(|message| Err(StepError::Panic { message }))
 }

@@ -67,7 +67,7 @@
 //!   layer's `retries` say.
 //! - **Token.** Equal tokens over equal inputs are one layer: whatever changes the values belongs in it, and a version
 //!   to change with the code.
-//! - Rules run in the caller's thread, and a rule that panics takes the caller along.
+//! - Rules run in the caller's thread. One that panics is an error that names the layer, as one that refuses is.
 //!
 //! The layer takes the [annotations](crate::annotate) of the scope like any other. It runs on the host: `device=gpu` on
 //! it can't be met. Inputs that live on a GPU are copied over, which the plan shows.

@@ -256,6 +256,18 @@ pub enum GraphError {
         /// The inputs, with what they make.
         inputs: Vec<String>,
     },
+    /// A custom operation's rule panicked.
+    #[error(
+        "the {rule} rule of the layer '{layer}' panicked: {message}; a rule that refuses returns an error"
+    )]
+    RulePanicked {
+        /// The layer.
+        layer: String,
+        /// Which rule: shape or block.
+        rule: &'static str,
+        /// The panic's message.
+        message: String,
+    },
     /// Layers whose annotations can't hold for one.
     #[error("the layers '{left}' and '{right}' can't become one: {conflict}")]
     Merge {

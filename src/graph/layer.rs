@@ -16,6 +16,7 @@ use crate::graph::error::GraphError;
 use crate::graph::op::Op;
 use crate::graph::value_spec::ValueSpec;
 use crate::key::{Key, KeyError};
+use crate::panics;
 use crate::shape::Shape;
 use crate::token::{Token, Tokenizer};
 
@@ -347,7 +348,10 @@ pub(super) fn custom_spec(
     inputs: &[Arc<Layer>],
 ) -> Result<ValueSpec, GraphError> {
     let specs: Vec<&ValueSpec> = inputs.iter().map(|input| input.spec()).collect();
-    op.output(&specs).map_err(|problem| GraphError::ShapeRule { layer: layer.to_owned(), problem })
+    let panicked = |message| GraphError::RulePanicked { layer: layer.to_owned(), rule: "shape", message };
+    panics::caught(|| op.output(&specs))
+        .map_err(panicked)?
+        .map_err(|problem| GraphError::ShapeRule { layer: layer.to_owned(), problem })
 }
 
 /// What a layer has of its own, beside what it does.

@@ -7,6 +7,7 @@ use crate::graph::error::GraphError;
 use crate::graph::op::Op;
 use crate::graph::rule::{Read, reads, reads_everything};
 use crate::graph::value_spec::ValueSpec;
+use crate::panics;
 
 /// A layer, or several as one, and where in a list the nodes are that it reads and waits for.
 pub struct Node<'a> {
@@ -28,9 +29,16 @@ impl Node<'_> {
     /// What value `block` reads, all of which is there.
     ///
     /// # Errors
-    /// [`GraphError::BlockRule`].
+    /// [`GraphError::BlockRule`]; [`GraphError::RulePanicked`].
     pub fn reads(&self, block: usize) -> Result<Vec<Read>, GraphError> {
-        let reads = reads(self.op, self.spec, &self.specs, block);
+        let reads = match self.op {
+            Op::Custom(op) => {
+                panics::caught(|| op.reads(block, self.spec, &self.specs)).map_err(|message| {
+                    GraphError::RulePanicked { layer: self.name.to_owned(), rule: "block", message }
+                })?
+            }
+            op => reads(op, self.spec, &self.specs, block),
+        };
         let count = |input: u16| match input {
             Read::OWN => block,
             input => self.specs.get(usize::from(input)).map_or(0, |spec| spec.count()),

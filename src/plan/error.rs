@@ -93,13 +93,19 @@ impl fmt::Display for Unsatisfied {
     }
 }
 
+/// Requirements that a message spells out; the error has all of them.
+const SHOWN_MAX: usize = 100;
+
 fn list(all: &[Unsatisfied]) -> String {
     let count = all.len();
     let plural = if count == 1 { "requirement" } else { "requirements" };
     let mut text = format!("{count} {plural} can't be met on this machine");
-    for one in all {
+    for one in all.iter().take(SHOWN_MAX) {
         text.push('\n');
         text.push_str(&one.to_string());
+    }
+    if count > SHOWN_MAX {
+        text.push_str(&format!("\nand {} more", count - SHOWN_MAX));
     }
     text
 }

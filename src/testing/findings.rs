@@ -1,10 +1,9 @@
 //! Breaches while they are gathered.
 
-use std::any::Any;
 use std::fmt::Display;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{Breach, Breaches};
+use crate::panics;
 
 #[derive(Default)]
 pub(super) struct Findings(Vec<Breach>);
@@ -43,21 +42,11 @@ impl Findings {
 
     /// What `body` gives, which may be an error; a panic is a breach.
     pub(super) fn caught<T>(&mut self, clause: u8, what: &str, body: impl FnOnce() -> T) -> Option<T> {
-        match catch_unwind(AssertUnwindSafe(body)) {
-            Ok(value) => Some(value),
-            Err(panic) => {
-                self.breach(clause, format!("{what} panicked: {}", message(&*panic)));
-                None
-            }
-        }
+        let breach = |message| self.breach(clause, format!("{what} panicked: {message}"));
+        panics::caught(body).map_err(breach).ok()
     }
 
     pub(super) fn into_result(self) -> Result<(), Breaches> {
         if self.0.is_empty() { Ok(()) } else { Err(Breaches(self.0)) }
     }
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

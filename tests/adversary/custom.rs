@@ -1,18 +1,22 @@
 //! Operations of third parties that break their word.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use outcrop::annotate::Overrides;
 use outcrop::annotate::{Annotations, annotate};
 use outcrop::block::Block;
-use outcrop::collections::Array;
 use outcrop::collections::array::Over;
+use outcrop::collections::delayed::Whole;
+use outcrop::collections::{Array, Collection, Computed, Delayed, Rename};
 use outcrop::device::sim::FaultPlan;
 use outcrop::dtype::DType;
 use outcrop::exec::{Control, ResultValue};
 use outcrop::graph::chunking::Chunking;
 use outcrop::graph::custom::{Call, CustomOp, Made, TaskError};
+use outcrop::graph::error::GraphError;
 use outcrop::graph::keys::Keys;
+use outcrop::graph::layer::Layer;
 use outcrop::graph::layer_graph::{LayerGraph, NewLayer};
 use outcrop::graph::rule::Read;
 use outcrop::graph::value_spec::ValueSpec;
@@ -105,6 +109,94 @@ fn block_rules_that_name_what_is_not_there_are_errors_even_where_nobody_asks_blo
             assert!(error.contains("third"), "{everything} {input_at} {block}: {error}");
         }
     }
+}
+
+#[test]
+fn rules_that_panic_are_errors_of_their_layer() {
+    for everything in [false, true] {
+        let mut bad = op(spec(12, 4), |_| panic!("no idea"), total);
+        bad.everything = everything;
+        let error = host().compute(&array(bad, &input())).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "the block rule of the layer 'third' panicked: no idea; a rule that refuses returns an error"
+        );
+    }
+    #[derive(Debug)]
+    struct Shapeless;
+    impl CustomOp for Shapeless {
+        fn name(&self) -> &str {
+            "shapeless"
+        }
+        fn token(&self) -> Token {
+            Token::unique()
+        }
+        fn output(&self, inputs: &[&ValueSpec]) -> Result<ValueSpec, String> {
+            Ok(inputs[inputs.len()].clone())
+        }
+        fn reads(&self, _block: usize, _output: &ValueSpec, _inputs: &[&ValueSpec]) -> Vec<Read> {
+            Vec::new()
+        }
+        fn compute(&self, _call: &mut Call<'_>) -> Result<Made, TaskError> {
+            Ok(Made::Written)
+        }
+    }
+    let error = Layer::custom(Arc::new(Shapeless), Vec::new()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("the shape rule of the layer 'shapeless' panicked: index out of bounds"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_collection_handed_over_whole_costs_its_own_blocks_and_no_others() {
+    /// Every second block of an array.
+    #[derive(Clone)]
+    struct Half(Array);
+    impl Collection for Half {
+        type Value = f64;
+        fn graph(&self) -> Result<LayerGraph, GraphError> {
+            self.0.graph()
+        }
+        fn keys(&self) -> Result<Keys, GraphError> {
+            let keys = self.0.keys()?;
+            let every: Result<Vec<Keys>, _> = keys.iter().step_by(2).map(|key| key.map(Keys::One)).collect();
+            Ok(Keys::List(every?))
+        }
+        fn rebuild(&self, graph: &LayerGraph, rename: &Rename) -> Result<Self, GraphError> {
+            self.0.rebuild(graph, rename).map(Half)
+        }
+        fn finalize(&self, values: &Computed) -> Result<f64, GraphError> {
+            let blocks = self.keys()?;
+            let blocks = blocks.iter().filter_map(|key| values.find(&key.ok()?));
+            Ok(blocks.filter_map(|value| value.block()?.to_f64_vec()).flatten().sum())
+        }
+    }
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = made.clone();
+    let counted = input().map_blocks("counted", move |block| {
+        count.fetch_add(1, Ordering::SeqCst);
+        block.to_f64_vec().unwrap_or_default()
+    });
+    let half = Half(counted);
+    let call = Delayed::call("sum", (Whole(&half),), |sum: &f64| *sum);
+    let want: f64 = (0..4).chain(8..12).map(f64::from).sum();
+    assert_eq!((*host().compute(&call).unwrap(), made.load(Ordering::SeqCst)), (want, 2));
+    assert_eq!(host().compute(&half).unwrap(), want);
+}
+
+#[test]
+fn thousands_of_unmet_requirements_are_counted_and_not_all_spelled_out() {
+    let wish = Annotations::new().set("device", "gpu").unwrap();
+    let x = input();
+    let all: Vec<Array> = (0..300)
+        .map(|at| annotate(wish.clone(), || (&x + f64::from(at)).named(&format!("layer {at}"))))
+        .collect();
+    let machine = outcrop::machine::Machine::host_only(2, outcrop::units::Bytes(1 << 30));
+    let session = outcrop::session::Session::on(machine, Default::default());
+    let error = session.compute(&all).unwrap_err().to_string();
+    assert!(error.starts_with("300 requirements can't be met"), "{error}");
+    assert!(error.ends_with("and 200 more") && error.contains("layer 'layer 99'"), "{error}");
 }
 
 #[test]

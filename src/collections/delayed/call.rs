@@ -13,7 +13,7 @@ use crate::collections::array::Array;
 use crate::collections::computed::Computed;
 use crate::collections::contract::Collection;
 use crate::collections::delayed::Delayed;
-use crate::collections::nested::output_layers;
+use crate::collections::nested::{asked_for, output_layers};
 use crate::graph::block_set::BlockSet;
 use crate::graph::custom::TaskError;
 use crate::graph::error::GraphError;
@@ -116,13 +116,17 @@ where
 
     fn bind(&self, call: &mut Calling) -> Result<Reader<C::Value>, GraphError> {
         let collection = self.0.clone();
+        let keys = collection.keys()?;
         let layers = output_layers(&collection.graph()?, &collection.layer_names()?)?;
-        layers.iter().try_for_each(|layer| call.read_all(layer))?;
+        let asked = |layer: Arc<Layer>| Ok((asked_for(&keys, &layer)?, layer));
+        let layers: Vec<(BlockSet, Arc<Layer>)> =
+            layers.into_iter().map(asked).collect::<Result<_, GraphError>>()?;
+        layers.iter().try_for_each(|(blocks, layer)| call.read(layer, blocks))?;
         Ok(Box::new(move |values| {
             let mut computed = Computed::default();
-            for layer in &layers {
-                let own = values.by_ref().take(layer.spec().count()).cloned().collect();
-                computed.add_values(layer, BlockSet::All, own);
+            for (blocks, layer) in &layers {
+                let own = values.by_ref().take(blocks.len(layer.spec().count())).cloned().collect();
+                computed.add_values(layer, blocks.clone(), own);
             }
             collection.finalize(&computed).map_err(TaskError::new)
         }))
@@ -189,6 +193,14 @@ impl Calling {
     /// # Errors
     /// More inputs than a task can name.
     pub fn read_all(&mut self, layer: &Arc<Layer>) -> Result<(), GraphError> {
+        self.read(layer, &BlockSet::All)
+    }
+
+    /// The next values that the task reads: some of a layer, in ascending order.
+    ///
+    /// # Errors
+    /// More inputs than a task can name.
+    pub fn read(&mut self, layer: &Arc<Layer>, blocks: &BlockSet) -> Result<(), GraphError> {
         let recent = self.inputs.len().saturating_sub(RECENT_INPUTS);
         let known = self.inputs[recent..].iter().position(|input| Arc::ptr_eq(input, layer));
         let input = known.map_or(self.inputs.len(), |at| at + recent);
@@ -201,7 +213,7 @@ impl Calling {
             self.inputs.push(layer.clone());
         }
         let input = input as u16;
-        for block in 0..layer.spec().count() {
+        for block in blocks.iter(layer.spec().count()) {
             self.content = self.content.take().map(|content| content.int(input.into()).int(block as i64));
             self.slots.push(Slot::Read(Read { input, block }));
         }
