@@ -99,7 +99,8 @@
 //! 6. **Finalise.** [`finalize`](Collection::finalize) makes the value out of the computed ones, found by key, and out
 //!    of nothing else: a rebuilt collection finalises equal values to an equal value.
 //! 7. **Token.** [`token`](Collection::token) is equal for equal content, differs where the content does, and depends
-//!    neither on annotations nor on layers' names.
+//!    neither on annotations nor on layers' names. What has no token of its own (an array from memory, an opaque literal,
+//!    an unregistered function) counts by identity: it equals itself and its copies, and nothing else.
 //! 8. **Optimiser.** [`optimizer`](Collection::optimizer) is asked once for each group of collections that share it. What it
 //!    gives back has all the keys, and has lost no annotation; that is checked.
 //! 9. **Laziness.** Nothing of the above computes a value.

@@ -29,7 +29,8 @@ pub enum ChunkSize {
 }
 
 impl Array {
-    /// An array of the given elements, in C order, as chunks chosen automatically.
+    /// An array of the given elements, in C order, as chunks chosen automatically. Its token says which array it is, not
+    /// what is in it: to hash gigabytes would cost more than most work on them.
     #[track_caller]
     pub fn from_slice<T: Element>(shape: impl Into<Shape>, values: &[T]) -> Array {
         let shape = shape.into();
