@@ -10,6 +10,7 @@ use outcrop::graph::layer::Layer;
 use outcrop::graph::layer_graph::LayerGraph;
 use outcrop::graph::op::Op;
 use outcrop::plan::plan;
+use outcrop::report::Report;
 use outcrop::session::Session;
 use outcrop::settings::Config;
 use outcrop::steps::StepKind;
@@ -85,6 +86,21 @@ fn a01_annotations_survive_every_rewrite() {
                 &*source.op != "wait" && source.label.as_deref().is_some_and(|l| NAMED.contains(&l))
             });
             assert!(of_user.all(|source| source.annotations == wish), "{rewrite} under {wish}:\n{plan}");
+            // In what is written out, which other programs read.
+            let report = Report::of_plan(&plan, &machine("one-gpu"), 0.0);
+            let written: serde_json::Value =
+                serde_json::from_str(&serde_json::to_string(&report).unwrap()).unwrap();
+            let sources = written["layers"].as_array().unwrap().iter();
+            let sources = sources.flat_map(|layer| layer["sources"].as_array().unwrap());
+            let of_user = sources.filter(|source| {
+                source["op"] != "wait" && NAMED.iter().any(|label| source["name"] == **label)
+            });
+            let of_user: Vec<_> = of_user.collect();
+            assert!(!of_user.is_empty());
+            assert!(
+                of_user.iter().all(|source| source["annotations"] == wish.to_json()),
+                "{rewrite}: {written}"
+            );
             let computing =
                 plan.steps.iter().filter(|step| !matches!(step.kind, StepKind::Transfer | StepKind::Wait));
             for step in computing {
