@@ -200,9 +200,10 @@ impl Call<'_> {
             return Ok(Made::Written);
         }
         let (dtype, shape, given) = (output.dtype(), output.shape(), values.len());
+        let values = if given == 1 { "value" } else { "values" };
+        let own = T::DTYPE;
         Err(TaskError::new(format!(
-            "the block is {dtype} {shape}, and {given} values of {} were given",
-            T::DTYPE
+            "the block is {dtype} {shape}; it can't be filled with {given} {values} of {own}"
         )))
     }
 

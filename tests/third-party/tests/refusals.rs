@@ -77,7 +77,7 @@ fn a_function_that_makes_what_it_should_not() {
         (Careless { reads: 0, makes: None }, "operand 7 was to be passed on, and there are 1"),
         (
             Careless { reads: 0, makes: Some(Arc::new(vec![1.0])) },
-            "the block is f64 (3,), and 1 values of f64 were given",
+            "the block is f64 (3,); it can't be filled with 1 value of f64",
         ),
         (Careless { reads: 0, makes: Some(Arc::new(vec![])) }, "says that it wrote its block, and it didn't"),
     ];
