@@ -1,8 +1,8 @@
 //! A layer: one operation over a whole collection, with the annotations in force when it was made.
 //!
 //! Annotations enter a layer in one place, [`Layer::of`], which asks the scope. Whoever makes a layer out of others
-//! goes through [`Layer::from_layers`], which takes theirs along and never asks the scope. There is no third way, so
-//! that a rewrite can't lose an annotation by forgetting it.
+//! goes through [`Layer::from_layers`], which takes theirs along and never asks the scope. [`Layer::named`]
+//! copies a layer whole. There is no other way, so that a rewrite can't lose an annotation by forgetting it.
 
 use std::cell::RefCell;
 use std::fmt;
