@@ -10,6 +10,7 @@ pub mod chunk;
 mod error;
 mod figures;
 mod file;
+pub mod resume;
 mod space;
 pub mod spill;
 

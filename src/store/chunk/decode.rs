@@ -11,13 +11,23 @@ use crate::block::{Block, for_each_row};
 pub enum DecodeError {
     /// Reading failed.
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// What was read isn't what was written.
     #[error(transparent)]
     Damaged(#[from] Damage),
     /// The header is of something else.
     #[error("it is of another kind")]
     Mismatch,
+}
+
+impl From<io::Error> for DecodeError {
+    /// A file that ends too early is damaged.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => DecodeError::Damaged(Damage::Short),
+            _ => DecodeError::Io(error),
+        }
+    }
 }
 
 /// Fills a host block, which may be strided, from the chunk that `header` describes. `read` fills a slice with the
@@ -128,10 +138,7 @@ impl<'a> Pieces<'a> {
 
     fn read(&mut self, to: &mut [u8]) -> Result<(), DecodeError> {
         self.left = self.left.checked_sub(to.len() as u64).ok_or_else(|| self.wrong_length())?;
-        (self.read)(to).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => DecodeError::Damaged(Damage::Short),
-            _ => DecodeError::Io(error),
-        })?;
+        (self.read)(to)?;
         self.checksum.update(to);
         Ok(())
     }

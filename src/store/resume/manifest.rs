@@ -4,7 +4,7 @@
 //! whatever prefix of the file survives tells the truth; a record that was torn is no record.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::super::StoreError;
@@ -162,6 +162,15 @@ impl Manifest {
         self.length += bytes.len() as u64;
         Ok(())
     }
+}
+
+/// Whether a folder's journal is one that this Outcrop can read. Changes nothing.
+pub fn check(folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(MANIFEST);
+    let mut head = Vec::new();
+    let read = File::open(&path).and_then(|file| file.take(HEAD_BYTES as u64).read_to_end(&mut head));
+    read.map_err(StoreError::io("read", &path))?;
+    check_head(folder, &head)
 }
 
 /// Makes the names of files that were made or renamed in a folder durable.
