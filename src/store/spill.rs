@@ -6,8 +6,8 @@
 //! are alike). A part that is freed is given back to the file system at once where that is possible (Linux), which
 //! also spares writing what the disk hasn't got yet; elsewhere the space stays with the file, for later chunks.
 //!
-//! Chunks are compressed only where they shrink to less than half: LZ4 with shuffling takes in 1.2 to 2.2 GB/s a
-//! thread, which is about what a good disk takes.
+//! Chunks are compressed only where they shrink to less than half: compressing takes in 0.8 to 2 GB/s a thread, about
+//! what a good disk does.
 
 use std::fs::File;
 use std::io;
