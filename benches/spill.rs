@@ -17,7 +17,7 @@ use outcrop::block::Block;
 use outcrop::store::spill::{SpillStore, Spilled};
 
 const TOTAL_BYTES: usize = 256 << 20;
-const REPETITIONS: usize = 5;
+const REPETITIONS: usize = 3;
 const CHUNK_BYTES: [usize; 4] = [64 << 10, 1 << 20, 16 << 20, 64 << 20];
 
 /// GB/s of writing and reading.

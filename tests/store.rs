@@ -97,7 +97,7 @@ fn block(number: u32) -> Block {
     let count = 1 + number as usize * 37 % 3000;
     let noise = |i: u32| (i ^ number).wrapping_mul(0x9E37_79B9).rotate_left(i % 32);
     let values: Vec<u32> =
-        (0..count as u32).map(|i| if number % 2 == 0 { noise(i) } else { number }).collect();
+        (0..count as u32).map(|i| if number.is_multiple_of(2) { noise(i) } else { number }).collect();
     Block::from_slice([count], &values).unwrap()
 }
 

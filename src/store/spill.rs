@@ -235,8 +235,8 @@ impl Inner {
 fn is_in_memory(folder: &Path) -> bool {
     #[cfg(target_os = "linux")]
     {
-        const TMPFS_MAGIC: i64 = 0x0102_1994;
-        rustix::fs::statfs(folder).is_ok_and(|system| system.f_type as i64 == TMPFS_MAGIC)
+        // TMPFS_MAGIC of linux/magic.h; the field's type depends on the architecture.
+        rustix::fs::statfs(folder).is_ok_and(|system| system.f_type == 0x0102_1994)
     }
     #[cfg(not(target_os = "linux"))]
     {
