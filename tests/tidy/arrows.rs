@@ -21,6 +21,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("token", &[]),
     ("units", &[]),
     ("value", &[]),
+    // Values' bytes on disk: known to those who run, and knowing nothing of runs.
+    ("store", &[]),
     ("graph", &[]),
     ("collections", &["graph"]),
     ("testing", &["graph", "collections"]),
@@ -53,6 +55,7 @@ const TABLE: &[(&str, &[&str])] = &[
         "exec",
         &[
             "steps",
+            "store",
             "reactor",
             "device::contract",
             "kernel",
