@@ -144,8 +144,8 @@ fn nested_work_beyond_what_is_left_is_refused_at_once() {
     let inner = session.clone();
     let outer = annotate(asking("memory", "6 MiB"), || {
         Delayed::<String>::call("outer", (), move || {
-            // Four MiB at once, of the two that are left.
-            let x = Array::arange(0.0, 1.0, 1 << 18);
+            // Four MiB of a result, of the two that are left.
+            let x = Array::arange(0.0, 1.0, 1 << 19);
             let error = inner.compute(&(&x.rechunk(&[1 << 17]) + 1.0)).unwrap_err();
             assert_eq!(error.class(), ErrorClass::Unsatisfiable, "{error}");
             error.to_string()

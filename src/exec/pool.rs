@@ -20,7 +20,7 @@ use crate::exec::timer::Timer;
 use crate::exec::work::Work;
 use crate::ids::StepId;
 use crate::panics;
-use crate::reactor::{Command, Event, Ledger, Reactor, RunId, Standing, Tasks, TooLarge};
+use crate::reactor::{Command, Event, Ledger, Reactor, Refusal, RunId, Standing, Tasks};
 use crate::steps::{Lane, Plan, Step};
 use crate::value::Value;
 
@@ -220,11 +220,16 @@ impl Pool {
                 drop(guard);
                 self.listen(run, &active);
             }
-            Err(too_large) => {
+            Err(refusal) => {
                 drop(guard);
-                let memory = active.plan.memory_names.get(too_large.memory).cloned().unwrap_or_default();
-                let TooLarge { need, left, .. } = too_large;
-                self.told(&active, Err(ExecError::NoRoom { memory, need, left }));
+                let name = |memory: usize| active.plan.memory_names.get(memory).cloned().unwrap_or_default();
+                let error = match refusal {
+                    Refusal::Memory { memory, need, left } => {
+                        ExecError::NoRoom { memory: name(memory), need, left }
+                    }
+                    Refusal::Resources => ExecError::Starved,
+                };
+                self.told(&active, Err(error));
             }
         }
     }

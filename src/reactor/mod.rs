@@ -68,15 +68,20 @@ struct Slot {
     run: Run,
 }
 
-/// A run can never be admitted.
+/// A run can't be admitted, and waiting for others wouldn't help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooLarge {
-    /// The memory.
-    pub memory: usize,
-    /// Bytes that the run needs of it at once.
-    pub need: u64,
-    /// Bytes that it could have.
-    pub left: u64,
+pub enum Refusal {
+    /// It needs too much memory at once.
+    Memory {
+        /// The memory.
+        memory: usize,
+        /// Bytes that the run needs of it at once.
+        need: u64,
+        /// Bytes that it could have.
+        left: u64,
+    },
+    /// Abandoned attempts hold resources that it can't do without.
+    Resources,
 }
 
 impl Reactor {
@@ -104,13 +109,16 @@ impl Reactor {
         tasks: Arc<Tasks>,
         standing: Standing,
         commands: &mut Vec<Command>,
-    ) -> Result<RunId, TooLarge> {
+    ) -> Result<RunId, Refusal> {
+        if !self.ledger.could_give(&tasks) {
+            return Err(Refusal::Resources);
+        }
         if let Some((memory, need, left)) = self.ledger.lacks(&tasks) {
             self.refresh();
             let others = self.ledger.reserved(memory);
             let waits = standing.depth == 0 && need <= left.saturating_add(others);
             if !waits && self.ledger.lacks(&tasks).is_some() {
-                return Err(TooLarge { memory, need, left });
+                return Err(Refusal::Memory { memory, need, left });
             }
         }
         let at = self.runs.iter().position(Option::is_none).unwrap_or(self.runs.len());
