@@ -5,6 +5,7 @@
 //! `explain` shows it. Moves between memories are steps of their own ([`StepKind::Transfer`]).
 
 mod display;
+mod table;
 mod terms;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::machine::{DeviceId, MemoryId};
 use crate::shape::{Region, Shape};
 use crate::units::Bytes;
 
+pub use table::Steps;
 pub use terms::{Terms, millionths};
 
 /// What a step does.
@@ -57,10 +59,25 @@ pub enum StepKind {
     Call,
     /// Waits for others.
     Wait,
+    /// Writes a value to the disk memory, so that its room can be had.
+    Spill,
+    /// Reads a spilled value back.
+    Reload,
+    /// Writes a value to the store from which a later run resumes.
+    Keep,
+    /// Takes a value that is known already: an earlier run kept it, or handed it over.
+    Recall,
+}
+
+impl StepKind {
+    /// Whether the step's value is its operand's, in another memory.
+    pub const fn is_copy(self) -> bool {
+        matches!(self, StepKind::Transfer | StepKind::Spill | StepKind::Reload)
+    }
 }
 
 /// One step of a plan.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     /// What it does.
     pub kind: StepKind,
@@ -249,7 +266,7 @@ pub struct Plan {
     /// What governs steps, each once.
     pub terms: Vec<Terms>,
     /// Steps; every step comes after those that it reads.
-    pub steps: Vec<Step>,
+    pub steps: Steps,
     /// Where each step's operands start in `operands`; one entry more than steps.
     pub operand_offsets: Vec<u32>,
     /// Operands of all steps.
@@ -262,8 +279,10 @@ pub struct Plan {
     pub requested: Vec<u32>,
     /// Names of the machine's devices.
     pub device_names: Vec<String>,
-    /// Names of the machine's memories.
+    /// Names of the machine's memories, and of the disk where values are spilled to it.
     pub memory_names: Vec<String>,
+    /// The memory on disk, the last one, where values are spilled to it.
+    pub disk: Option<MemoryId>,
     /// Needs, by [`MemoryId`].
     pub memories: Vec<MemoryPlan>,
     /// Copies, by pair of memories.
@@ -299,8 +318,8 @@ impl PlanLayer {
 
 impl Plan {
     /// The step with this id.
-    pub fn step(&self, id: StepId) -> &Step {
-        &self.steps[id.index()]
+    pub fn step(&self, id: StepId) -> Step {
+        self.steps.at(id.index())
     }
 
     /// The values that a step reads.
@@ -321,7 +340,9 @@ impl Plan {
         let layer = self.layer_of(id);
         let block = step.block as usize;
         match step.kind {
-            StepKind::Transfer => self.region(self.operands(id)[0].step),
+            StepKind::Transfer | StepKind::Spill | StepKind::Reload | StepKind::Keep => {
+                self.region(self.operands(id)[0].step)
+            }
             StepKind::Pad { input } => {
                 padded(&layer.chunks.region_of(block), &layer.inputs[usize::from(input)])
             }
@@ -353,7 +374,9 @@ impl Plan {
         let step = self.step(id);
         let layer = self.layer_of(id);
         match step.kind {
-            StepKind::Transfer | StepKind::Combine => self.value_layout(self.operands(id)[0].step),
+            StepKind::Transfer | StepKind::Combine | StepKind::Spill | StepKind::Reload | StepKind::Keep => {
+                self.value_layout(self.operands(id)[0].step)
+            }
             StepKind::Fold => match (&layer.op, self.kernels.get(step.kernel as usize).map(|k| &k.kernel)) {
                 (Op::Reduce(reduce), Some(Kernel::Fold { state, .. })) => {
                     let block = reduce.domain.region_of(step.block as usize);

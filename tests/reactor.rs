@@ -103,7 +103,7 @@ fn sequential_peaks(plan: &Plan) -> Vec<u64> {
     let (mut held, mut peak) = (vec![0u64; 2], vec![0u64; 2]);
     let mut unread = plan.readers();
     for at in 0..plan.steps.len() {
-        let step = plan.steps[at];
+        let step = plan.steps.at(at);
         let memory = usize::from(step.memory.0);
         held[memory] += step.bytes;
         peak[memory] = peak[memory].max(held[memory] + plan.terms[step.terms as usize].reserve);
@@ -224,7 +224,7 @@ fn a_step_without_retries_is_tried_once() {
     plan.terms.iter_mut().for_each(|terms| *terms = Terms { reserve: terms.reserve, ..Terms::default() });
     let mut reactor = Reactor::new(&plan);
     let mut commands = Vec::new();
-    let lane = plan.steps[0].device.0;
+    let lane = plan.steps.at(0).device.0;
     reactor.on_events(&[Event::Start, Event::Poll { lane, room: 1 }], &mut commands);
     let Some(Command::Run(step)) = commands.pop() else { panic!("nothing started") };
     reactor.on_events(&[Event::Failed { step, retryable: true }], &mut commands);

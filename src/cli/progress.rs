@@ -16,7 +16,7 @@ impl Progress {
     pub(super) fn of(plan: &Plan) -> Self {
         let mut layers: Vec<(String, u64)> =
             plan.layers.iter().map(|layer| (layer.name.clone(), 0)).collect();
-        for step in &plan.steps {
+        for step in plan.steps.iter() {
             layers[step.layer as usize].1 += 1;
         }
         Progress { bars: MultiProgress::new(), layers }

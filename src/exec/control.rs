@@ -106,7 +106,7 @@ impl<'a> StepEvent<'a> {
     ) -> Self {
         let Step { kind, device, .. } = plan.step(step);
         let device = &plan.device_names[usize::from(device.0)];
-        StepEvent { step, kind: *kind, device, attempt, busy, outcome, plan }
+        StepEvent { step, kind, device, attempt, busy, outcome, plan }
     }
 
     /// The layer of the plan that the step belongs to; a copy belongs to the layer whose value it moves.

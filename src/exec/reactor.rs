@@ -69,7 +69,7 @@ impl Reactor {
         let operands = Csr::new(count, reads.clone().map(|(a, b)| (b, a)));
         let mut waiting = vec![0; count];
         reads.chain(orderings).for_each(|(_, later)| waiting[later as usize] += 1);
-        let need = |step: &crate::steps::Step| Need {
+        let need = |step: crate::steps::Step| Need {
             memory: step.memory.0,
             value: step.allocated(),
             scratch: plan.terms[step.terms as usize].reserve,

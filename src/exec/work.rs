@@ -117,7 +117,7 @@ impl<'a> Work<'a> {
                 self.keep(id, view.into());
             }
             (StepKind::Load, Op::Load(source)) => {
-                let value = self.room(id, step)?;
+                let value = self.room(id, &step)?;
                 source.read(&self.plan.region(id), &value)?;
                 self.keep(id, value.into());
             }
@@ -127,7 +127,7 @@ impl<'a> Work<'a> {
             }
             (StepKind::Transfer, _) => {
                 let from = self.block(self.plan.operands(id)[0].step)?;
-                let to = self.room(id, step)?;
+                let to = self.room(id, &step)?;
                 let queue = self.device(step.device)?.queue();
                 if step.memory == MemoryId::HOST {
                     queue.download(&from, &to)?
@@ -137,12 +137,12 @@ impl<'a> Work<'a> {
                 self.keep(id, to.into());
             }
             (StepKind::Call, op) => {
-                let value = self.call(id, step, layer, op)?;
+                let value = self.call(id, &step, layer, op)?;
                 self.keep(id, value);
             }
             (StepKind::Wait, _) => self.keep(id, Object::new(()).into()),
             _ => {
-                let value = self.room(id, step)?;
+                let value = self.room(id, &step)?;
                 let program = self.programs.get(step.kernel as usize).ok_or_else(|| StepError::Bug {
                     problem: format!("step {} of '{}' has no kernel", id.0, layer.name),
                 })?;

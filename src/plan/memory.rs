@@ -21,7 +21,7 @@ pub fn measure(plan: &mut Plan, machine: &Machine, settings: &Settings) -> Resul
     let mut unread = plan.readers();
     for index in 0..plan.steps.len() {
         let id = StepId::at(index);
-        let step = plan.steps[index];
+        let step = plan.step(id);
         let memory = usize::from(step.memory.0);
         held[memory] += step.allocated();
         let terms = plan.terms_of(id);

@@ -38,12 +38,12 @@ pub fn verify(
                 );
             }
             let memory = plan.step(operand.step).memory;
-            if step.kind != StepKind::Transfer && memory != machine.memory_of(step.device) {
+            if !step.kind.is_copy() && memory != machine.memory_of(step.device) {
                 let (at, name) = (machine.memory(memory), &plan.layer_of(id).name);
                 return bug("transfer", format!("'{name}' reads a value in {} from another memory", at.name));
             }
         }
-        if step.kind != StepKind::Transfer && step.memory != machine.memory_of(step.device) {
+        if !step.kind.is_copy() && step.memory != machine.memory_of(step.device) {
             return bug("transfer", format!("the value of step {index} isn't in its device's memory"));
         }
     }
@@ -69,7 +69,7 @@ fn terms(plan: &Plan) -> Result<(), PlanError> {
             return Err(PlanError::Bug { pass: "terms", problem });
         };
         let Some((retries, timeout, used)) = asked[step.layer as usize] else { continue };
-        let used = if step.kind == StepKind::Transfer { 0 } else { used };
+        let used = if step.kind.is_copy() { 0 } else { used };
         if (terms.retries, terms.timeout, terms.resources.len()) != (retries, timeout, used) {
             let problem = format!("step {index} lost annotations of its layer");
             return Err(PlanError::Bug { pass: "terms", problem });

@@ -42,7 +42,7 @@ impl Plan {
         let device = &self.device_names[usize::from(step.device.0)];
         write!(f, "s{} {} {}", id.0, step.kind.name(), self.layer_of(id).name)?;
         match step.kind {
-            StepKind::Transfer => {
+            StepKind::Transfer | StepKind::Spill | StepKind::Reload => {
                 let from = self.step(self.operands(id)[0].step).memory;
                 let name = |memory: crate::machine::MemoryId| &self.memory_names[usize::from(memory.0)];
                 write!(f, "{} {} → {}", self.region(id), name(from), name(step.memory))?;
@@ -85,6 +85,10 @@ impl StepKind {
             StepKind::Store => "store",
             StepKind::Call => "call",
             StepKind::Wait => "wait",
+            StepKind::Spill => "spill",
+            StepKind::Reload => "reload",
+            StepKind::Keep => "keep",
+            StepKind::Recall => "recall",
         }
     }
 }
