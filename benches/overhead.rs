@@ -26,7 +26,7 @@ use outcrop::graph::layer_graph::LayerGraph;
 use outcrop::plan::verify::verify;
 use outcrop::session::{Prepared, Session};
 use outcrop::settings::Config;
-use shapes::{SHAPES, Shape, graph, spin};
+use shapes::{Shape, graph, shapes, spin};
 use table::Table;
 
 const TASKS: usize = 1_000_000;
@@ -41,16 +41,16 @@ fn main() {
     for (prefix, annotations, run_bound) in
         [("", Annotations::new(), 250.0), ("constrained ", constraints(), 500.0)]
     {
-        for (name, shape) in SHAPES {
+        for (name, shape) in shapes(tasks()) {
             let case = format!("{prefix}{name}");
             if table.wants(&case) {
                 overhead(&table, &session, &case, shape, &annotations, run_bound);
             }
         }
     }
-    for (name, shape) in SHAPES {
+    for (name, shape) in shapes(tasks()) {
         let case = format!("metg {name}");
-        if matches!(shape, Shape::Independent | Shape::Grid) && table.wants(&case) {
+        if matches!(shape, Shape::Independent | Shape::Grid { .. }) && table.wants(&case) {
             granularity(&table, &session, &case, shape);
         }
     }
@@ -139,6 +139,7 @@ fn granularity(table: &Table, session: &Session, case: &str, shape: Shape) {
     let spins_per_us = spins_per_us();
     let efficiencies = LENGTHS.map(|length_us| {
         let side = ((0.3e6 * THREADS as f64 / length_us).min(tasks() as f64).sqrt() as usize).max(10);
+        let shape = if let Shape::Grid { .. } = shape { Shape::Grid { side } } else { shape };
         efficiency(session, shape, side * side, (length_us * spins_per_us) as u64)
     });
     let crossing = LENGTHS.iter().zip(&efficiencies).position(|(_, &efficiency)| efficiency >= 0.5);

@@ -14,20 +14,27 @@ use outcrop::token::{Token, Tokenizer};
 pub enum Shape {
     /// Nothing.
     Independent,
-    /// The upper and the left neighbour in a square.
-    Grid,
+    /// The upper and the left neighbour in rows of `side`.
+    Grid {
+        /// Calls in a row.
+        side: usize,
+    },
     /// Two others: a binary tree, leaves first.
     Tree,
     /// The one before.
     Chain,
 }
 
-pub const SHAPES: [(&str, Shape); 4] = [
-    ("independent", Shape::Independent),
-    ("grid", Shape::Grid),
-    ("tree", Shape::Tree),
-    ("chain", Shape::Chain),
-];
+/// All shapes of about `count` calls.
+pub fn shapes(count: usize) -> [(&'static str, Shape); 4] {
+    let side = count.isqrt();
+    [
+        ("independent", Shape::Independent),
+        ("grid", Shape::Grid { side }),
+        ("tree", Shape::Tree),
+        ("chain", Shape::Chain),
+    ]
+}
 
 /// Bytes that a value is said to take.
 const BYTES: u64 = 8;
@@ -55,24 +62,29 @@ impl CustomOp for Bump {
         Ok(ValueSpec::objects(self.count, BYTES))
     }
 
-    fn reads(&self, block: usize, _output: &ValueSpec, _inputs: &[&ValueSpec]) -> Vec<Read> {
-        let own = |block| Read { input: Read::OWN, block };
+    fn reads(&self, block: usize, output: &ValueSpec, inputs: &[&ValueSpec]) -> Vec<Read> {
+        let mut reads = Vec::new();
+        self.reads_into(block, output, inputs, &mut reads);
+        reads
+    }
+
+    fn reads_into(&self, block: usize, _output: &ValueSpec, _inputs: &[&ValueSpec], into: &mut Vec<Read>) {
+        let mut read = |block: Option<usize>| {
+            into.extend(block.map(|block| Read { input: Read::OWN, block }));
+        };
         match self.shape {
-            Shape::Independent => vec![],
-            Shape::Chain => block.checked_sub(1).map(own).into_iter().collect(),
-            Shape::Grid => {
-                let side = self.count.isqrt();
-                let left = (block % side).min(1);
-                [block.checked_sub(side), block.checked_sub(left).filter(|&other| other < block)]
-                    .into_iter()
-                    .flatten()
-                    .map(own)
-                    .collect()
+            Shape::Independent => {}
+            Shape::Chain => read(block.checked_sub(1)),
+            Shape::Grid { side } => {
+                read(block.checked_sub(side));
+                read((block % side > 0).then(|| block - 1));
             }
             Shape::Tree => {
-                let (place, last) = (self.count - 1 - block, self.count - 1);
-                let children = [2 * place + 1, 2 * place + 2];
-                children.into_iter().filter_map(|child| last.checked_sub(child)).map(own).collect()
+                // Numbered from the root: the children of n are 2n + 1 and 2n + 2.
+                let last = self.count - 1;
+                let child = 2 * (last - block) + 1;
+                read(last.checked_sub(child));
+                read(last.checked_sub(child + 1));
             }
         }
     }

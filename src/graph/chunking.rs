@@ -168,6 +168,17 @@ impl Chunking {
         self.0.iter().map(AxisChunks::longest).product()
     }
 
+    /// Elements of block number `block`, in C order over the grid.
+    pub fn elements_of(&self, block: usize) -> usize {
+        let (mut elements, mut rest) = (1, block);
+        for axis in self.0.iter().rev() {
+            let count = axis.count();
+            elements *= axis.length(rest % count);
+            rest /= count;
+        }
+        elements
+    }
+
     /// Where block `index` (its position in the grid) lies in the array.
     pub fn region(&self, index: &[usize]) -> Region {
         let at = |f: fn(&AxisChunks, usize) -> usize| -> Shape {
@@ -231,6 +242,19 @@ mod tests {
             for at in 0..10 {
                 let i = axis.find(at);
                 assert!(axis.start(i) <= at && at < axis.start(i) + axis.length(i));
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_have_the_elements_of_their_regions() {
+        let axes =
+            [AxisChunks::regular(10, 4), AxisChunks::from_lengths(&[1, 5, 4]), AxisChunks::regular(0, 3)];
+        for chunks in
+            [Chunking::new(axes[..2].to_vec()), Chunking::new(axes), Chunking::single(&Shape::default())]
+        {
+            for block in 0..chunks.blocks() {
+                assert_eq!(chunks.elements_of(block), chunks.region_of(block).shape.elements(), "{chunks}");
             }
         }
     }

@@ -38,11 +38,20 @@ pub struct TaskGraph {
 }
 
 impl TaskGraph {
+    /// No tasks, and room for `count`.
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        let mut offsets = Vec::with_capacity(count + 1);
+        offsets.push(0);
+        TaskGraph { tasks: Vec::with_capacity(count), offsets, ..TaskGraph::default() }
+    }
+
     pub(crate) fn push(&mut self, task: Step, operands: impl IntoIterator<Item = (u32, u16)>) -> u32 {
-        if self.offsets.is_empty() {
-            self.offsets.push(0);
-        }
         self.operands.extend(operands);
+        self.end(task)
+    }
+
+    /// Adds a task that reads what was added to the operands since the last.
+    fn end(&mut self, task: Step) -> u32 {
         self.offsets.push(self.operands.len() as u32);
         self.tasks.push(task);
         (self.tasks.len() - 1) as u32
@@ -84,7 +93,11 @@ pub fn lower(
     machine: &Machine,
 ) -> Result<TaskGraph, PlanError> {
     let needed = needed_blocks(graph, groups)?;
-    let mut lowering = Lowering { graph, groups, machine, out: TaskGraph::default(), values: Vec::new() };
+    let count =
+        |(id, group): (GroupId, &Group)| needed[id.index()].len(graph.layer(group.root()).spec().count());
+    let out = TaskGraph::with_capacity(groups.iter().map(count).sum());
+    let (values, reads) = (Vec::new(), Vec::new());
+    let mut lowering = Lowering { graph, groups, machine, out, values, reads };
     for (id, group) in groups.iter() {
         let device = placement.device(id);
         lowering.group(id.0, group, device, &needed[id.index()])?;
@@ -152,6 +165,8 @@ struct Lowering<'a> {
     out: TaskGraph,
     /// For each group so far.
     values: Vec<Made>,
+    /// What the block at hand reads.
+    reads: Vec<Read>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -206,51 +221,48 @@ impl Lowering<'_> {
         }
     }
 
-    /// The tasks that a custom, explicit or waiting one reads, by its block rule.
+    /// Adds the tasks that a custom, explicit or waiting one reads, by its block rule, to the operands.
     ///
     /// # Errors
     /// The rule names a value that isn't there; one that reads everything, or that answers otherwise each time, was
     /// asked by nobody before.
-    fn rule_operands(
-        &self,
-        draft: &Draft<'_>,
-        node: &Node<'_>,
-        block: usize,
-    ) -> Result<Vec<(u32, u16)>, GraphError> {
-        let operand = |read: Read| {
+    fn rule_operands(&mut self, draft: &Draft<'_>, node: &Node<'_>, block: usize) -> Result<(), GraphError> {
+        node.reads(block, &mut self.reads)?;
+        for &read in &self.reads {
             let (task, input) = match read.input {
                 Read::OWN => (self.values[draft.index as usize].task(read.block), 0),
                 input => (self.value(draft, input, read.block), input),
             };
-            if task == NONE { Err(node.refuses(block, read)) } else { Ok((task, input)) }
-        };
-        node.reads(block)?.into_iter().map(operand).collect()
+            if task == NONE {
+                return Err(node.refuses(block, read));
+            }
+            self.out.operands.push((task, input));
+        }
+        Ok(())
     }
 
     fn call(&mut self, draft: &Draft<'_>, node: &Node<'_>, block: usize) -> Result<u32, GraphError> {
-        let operands = self.rule_operands(draft, node, block)?;
-        let elements = self.graph.layer(draft.group.root()).chunks().region_of(block).shape.elements();
-        let step = draft.step(StepKind::Call, Step::NO_KERNEL, block, self.bytes(draft, elements));
-        Ok(self.out.push(step, operands))
+        self.rule_operands(draft, node, block)?;
+        let elements = self.graph.layer(draft.group.root()).chunks().elements_of(block);
+        Ok(self.out.end(draft.step(StepKind::Call, Step::NO_KERNEL, block, self.bytes(draft, elements))))
     }
 
     /// Waiting is an order without a value: what is waited for needn't be held, nor moved.
     fn wait(&mut self, draft: &Draft<'_>, node: &Node<'_>, block: usize) -> Result<u32, GraphError> {
-        let earlier = self.rule_operands(draft, node, block)?;
-        let task = self.out.push(draft.step(StepKind::Wait, Step::NO_KERNEL, block, 0), []);
-        self.out.orderings.extend(earlier.into_iter().map(|(earlier, _)| (earlier, task)));
-        Ok(task)
+        let (first, task) = (self.out.operands.len(), self.out.tasks.len() as u32);
+        self.rule_operands(draft, node, block)?;
+        self.out.orderings.extend(self.out.operands.drain(first..).map(|(earlier, _)| (earlier, task)));
+        Ok(self.out.push(draft.step(StepKind::Wait, Step::NO_KERNEL, block, 0), []))
     }
 
     /// A load, a store, or a map: one task, which reads blocks as they are.
     fn plain(&mut self, draft: &Draft<'_>, block: usize) -> u32 {
         let chunks = self.graph.layer(draft.group.root()).chunks();
-        let region = chunks.region_of(block);
         let (kind, bytes) = match &draft.group.op {
             Op::Load(source) if source.in_place() => (StepKind::Load, 0),
-            Op::Load(_) => (StepKind::Load, self.bytes(draft, region.shape.elements())),
+            Op::Load(_) => (StepKind::Load, self.bytes(draft, chunks.elements_of(block))),
             Op::Store(_) => (StepKind::Store, 0),
-            _ => (StepKind::Map, self.bytes(draft, region.shape.elements())),
+            _ => (StepKind::Map, self.bytes(draft, chunks.elements_of(block))),
         };
         let operands = match &draft.group.op {
             Op::Map(expr) => self.map_operands(draft, expr, chunks, block),

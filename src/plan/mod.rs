@@ -165,8 +165,9 @@ fn outputs(graph: &LayerGraph, groups: &Groups) -> Vec<PlanOutput> {
         let size = root.dtype().size();
         let (form, elements) = match kept.blocks {
             BlockSet::All if root.spec().is_array() => (OutputForm::Whole, root.shape().elements()),
+            BlockSet::All => (OutputForm::Values(BlockSet::All), root.shape().elements()),
             blocks => {
-                let elements = |block| root.chunks().region_of(block).shape.elements();
+                let elements = |block| root.chunks().elements_of(block);
                 let elements = blocks.iter(root.spec().count()).map(elements).sum();
                 (OutputForm::Values(blocks), elements)
             }
