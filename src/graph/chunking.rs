@@ -168,6 +168,15 @@ impl Chunking {
         self.0.iter().map(AxisChunks::longest).product()
     }
 
+    /// Elements of every block, where all have equally many.
+    pub fn equal_blocks(&self) -> Option<usize> {
+        let equal = |axis: &AxisChunks| match axis {
+            AxisChunks::Regular { extent, size } => (extent % size == 0).then_some((*size).min(*extent)),
+            AxisChunks::Irregular { .. } => None,
+        };
+        self.0.iter().map(equal).product()
+    }
+
     /// Elements of block number `block`, in C order over the grid.
     pub fn elements_of(&self, block: usize) -> usize {
         let (mut elements, mut rest) = (1, block);
@@ -254,7 +263,9 @@ mod tests {
             [Chunking::new(axes[..2].to_vec()), Chunking::new(axes), Chunking::single(&Shape::default())]
         {
             for block in 0..chunks.blocks() {
-                assert_eq!(chunks.elements_of(block), chunks.region_of(block).shape.elements(), "{chunks}");
+                let elements = chunks.region_of(block).shape.elements();
+                assert_eq!(chunks.elements_of(block), elements, "{chunks}");
+                assert!(chunks.equal_blocks().is_none_or(|equal| equal == elements), "{chunks}");
             }
         }
     }

@@ -180,12 +180,16 @@ impl Lowering<'_> {
         needed: &BlockSet,
     ) -> Result<(), PlanError> {
         let inputs = plan_inputs(self.graph, self.groups, group);
-        let count = self.graph.layer(group.root()).spec().count();
         let kernels = self.kernels(index, group, &inputs, device);
         self.out.scratch.push(self.scratch(group, &kernels, device));
-        let draft = Draft { index, group, inputs: &inputs, device, kernels };
+        let root = self.graph.layer(group.root());
+        let equal_bytes =
+            root.chunks().equal_blocks().map(|elements| (elements * root.dtype().size()) as u64);
+        let draft = Draft { index, group, inputs: &inputs, device, kernels, equal_bytes };
         let node = node(self.graph, self.groups, group);
+        let count = root.spec().count();
         self.values.push(Made { blocks: needed.clone(), tasks: Vec::with_capacity(needed.len(count)) });
+        let earlier = self.earlier(&draft, needed.len(count));
         let first = self.out.tasks.len() as u32;
         let mut previous = None;
         for block in needed.iter(count) {
@@ -204,19 +208,30 @@ impl Lowering<'_> {
             previous = Some(task);
             self.values[index as usize].tasks.push(task);
         }
-        self.order_after(group, first);
+        self.order_after(&earlier, first);
         Ok(())
     }
 
-    /// Puts a group's tasks from `first` on behind all that it waits for. Those that read others of the group come
-    /// later anyway.
-    fn order_after(&mut self, group: &Group, first: u32) {
-        for other in &group.after {
-            let before = self.values[self.groups.of(*other).index()].tasks.clone();
-            for task in first..self.out.tasks.len() as u32 {
-                if !matches!(self.out.tasks[task as usize].kind, StepKind::Combine | StepKind::Finish) {
-                    self.out.orderings.extend(before.iter().map(|&earlier| (earlier, task)));
-                }
+    /// What a group's `count` tasks wait for without reading it: many that wait for many wait for one that does, so
+    /// that orderings are as many as tasks, not their product.
+    fn earlier(&mut self, draft: &Draft<'_>, count: usize) -> Vec<u32> {
+        let tasks = |other: &LayerId| self.values[self.groups.of(*other).index()].tasks.iter().copied();
+        let earlier: Vec<u32> = draft.group.after.iter().flat_map(tasks).collect();
+        if earlier.len() < 2 || count < 2 || matches!(draft.group.op, Op::Wait(_)) {
+            return earlier;
+        }
+        let join = Step { device: DeviceId::HOST, ..draft.step(StepKind::Wait, Step::NO_KERNEL, 0, 0) };
+        let join = self.out.push(join, []);
+        self.out.orderings.extend(earlier.into_iter().map(|earlier| (earlier, join)));
+        vec![join]
+    }
+
+    /// Puts a group's tasks from `first` on behind `earlier` ones. Those that read others of the group come later
+    /// anyway.
+    fn order_after(&mut self, earlier: &[u32], first: u32) {
+        for task in first..self.out.tasks.len() as u32 {
+            if !matches!(self.out.tasks[task as usize].kind, StepKind::Combine | StepKind::Finish) {
+                self.out.orderings.extend(earlier.iter().map(|&earlier| (earlier, task)));
             }
         }
     }
@@ -243,8 +258,8 @@ impl Lowering<'_> {
 
     fn call(&mut self, draft: &Draft<'_>, node: &Node<'_>, block: usize) -> Result<u32, GraphError> {
         self.rule_operands(draft, node, block)?;
-        let elements = self.graph.layer(draft.group.root()).chunks().elements_of(block);
-        Ok(self.out.end(draft.step(StepKind::Call, Step::NO_KERNEL, block, self.bytes(draft, elements))))
+        let bytes = self.block_bytes(draft, block);
+        Ok(self.out.end(draft.step(StepKind::Call, Step::NO_KERNEL, block, bytes)))
     }
 
     /// Waiting is an order without a value: what is waited for needn't be held, nor moved.
@@ -260,9 +275,9 @@ impl Lowering<'_> {
         let chunks = self.graph.layer(draft.group.root()).chunks();
         let (kind, bytes) = match &draft.group.op {
             Op::Load(source) if source.in_place() => (StepKind::Load, 0),
-            Op::Load(_) => (StepKind::Load, self.bytes(draft, chunks.elements_of(block))),
+            Op::Load(_) => (StepKind::Load, self.block_bytes(draft, block)),
             Op::Store(_) => (StepKind::Store, 0),
-            _ => (StepKind::Map, self.bytes(draft, chunks.elements_of(block))),
+            _ => (StepKind::Map, self.block_bytes(draft, block)),
         };
         let operands = match &draft.group.op {
             Op::Map(expr) => self.map_operands(draft, expr, chunks, block),
@@ -392,6 +407,11 @@ impl Lowering<'_> {
         self.values[group.index()].task(block)
     }
 
+    fn block_bytes(&self, draft: &Draft<'_>, block: usize) -> u64 {
+        let chunks = self.graph.layer(draft.group.root()).chunks();
+        draft.equal_bytes.unwrap_or_else(|| self.bytes(draft, chunks.elements_of(block)))
+    }
+
     fn bytes(&self, draft: &Draft<'_>, elements: usize) -> u64 {
         (elements * self.graph.layer(draft.group.root()).dtype().size()) as u64
     }
@@ -403,6 +423,8 @@ struct Draft<'a> {
     inputs: &'a [PlanInput],
     device: DeviceId,
     kernels: GroupKernels,
+    /// Bytes of every block of the result, where these are equal.
+    equal_bytes: Option<u64>,
 }
 
 impl Draft<'_> {

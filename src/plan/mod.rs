@@ -37,7 +37,7 @@ use crate::plan::resolve::Resolved;
 use crate::plan::terms::{Assigned, Room};
 use crate::settings::Settings;
 use crate::steps::{
-    OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, TransferEdge,
+    OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, Steps, TransferEdge,
 };
 
 pub use error::{PlanError, Unsatisfied};
@@ -190,7 +190,10 @@ fn assemble(tasks: TaskGraph, order: &[u32], mut layers: Vec<PlanLayer>) -> Plan
     for (at, &task) in order.iter().enumerate() {
         rank[task as usize] = StepId::at(at);
     }
-    let mut plan = Plan { operand_offsets: vec![0], ..Plan::default() };
+    let mut plan = Plan { steps: Steps::with_capacity(order.len()), ..Plan::default() };
+    plan.operands.reserve_exact(tasks.operands.len());
+    plan.operand_offsets.reserve_exact(order.len() + 1);
+    plan.operand_offsets.push(0);
     for &task in order {
         let step = tasks.tasks[task as usize];
         let operands = tasks.operands(task).iter();

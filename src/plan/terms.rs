@@ -10,7 +10,7 @@ use crate::plan::error::PlanError;
 use crate::plan::fuse::{Group, Groups};
 use crate::plan::lower::TaskGraph;
 use crate::settings::Settings;
-use crate::steps::{StepKind, Terms, millionths};
+use crate::steps::{StepKind, Terms, is_join, millionths};
 
 /// What a group's tasks have in common, whatever annotations say.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,6 +59,9 @@ pub fn assign(
             let copy = copies.entry(terms);
             let terms = *copy.or_insert_with(|| pass.number(pass.out.terms[terms as usize].of_copy()));
             (terms, pass.out.priority.get(from).copied().unwrap_or(0.0))
+        } else if is_join(&task, &groups.group(GroupId(task.layer)).op) {
+            // What waits for it raises it as far as it has to come first.
+            (pass.number(Terms::default()), f64::NEG_INFINITY)
         } else if let Some(plain) = plain[task.layer as usize] {
             plain
         } else {

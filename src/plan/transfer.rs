@@ -11,7 +11,7 @@ use crate::ids::GroupId;
 use crate::machine::{DeviceId, Machine, MemoryId};
 use crate::plan::fuse::Groups;
 use crate::plan::lower::TaskGraph;
-use crate::steps::{Step, StepKind};
+use crate::steps::{Step, StepKind, is_join};
 
 /// The tasks with their copies, and every value in the memory of the device that makes it. Results that
 /// the user keeps end in the host's memory.
@@ -91,20 +91,26 @@ fn is_result(kind: StepKind) -> bool {
 }
 
 /// For each group, the output that it is and the blocks of it that are kept.
-struct Outputs<'a>(Vec<Option<(u32, &'a BlockSet)>>);
+struct Outputs<'a> {
+    groups: &'a Groups,
+    of: Vec<Option<(u32, &'a BlockSet)>>,
+}
 
 impl<'a> Outputs<'a> {
-    fn new(kept: &'a [Kept], groups: &Groups) -> Self {
-        let mut outputs = vec![None; groups.iter().len()];
+    fn new(kept: &'a [Kept], groups: &'a Groups) -> Self {
+        let mut of = vec![None; groups.iter().len()];
         for (output, kept) in kept.iter().enumerate() {
-            outputs[kept.layer as usize] = Some((output as u32, &kept.blocks));
+            of[kept.layer as usize] = Some((output as u32, &kept.blocks));
         }
-        Outputs(outputs)
+        Outputs { groups, of }
     }
 
     /// The output that a task's value is part of.
     fn of(&self, task: &Step) -> Option<u32> {
-        let (output, blocks) = self.0[task.layer as usize].filter(|_| is_result(task.kind))?;
+        let (output, blocks) = self.of[task.layer as usize].filter(|_| is_result(task.kind))?;
+        if is_join(task, &self.groups.group(GroupId(task.layer)).op) {
+            return None;
+        }
         blocks.contains(task.block as usize).then_some(output)
     }
 }
