@@ -1,5 +1,7 @@
 //! Which values are needed, so that others are there: from what is asked of a graph's outputs back to its sources.
 
+use std::collections::BTreeSet;
+
 use crate::graph::block_set::BlockSet;
 use crate::graph::error::GraphError;
 use crate::graph::op::Op;
@@ -64,7 +66,7 @@ impl Node<'_> {
     }
 
     /// `needed` and what it reads of the node itself: tasks and custom operations may read earlier values of theirs.
-    /// `other` is told what the values read of other nodes. O(values), and O(count / 4096).
+    /// `other` is told what the values read of other nodes. O(values), and O(log values) more each in huge layers.
     fn closed(&self, needed: &BlockSet, mut other: impl FnMut(u16, usize)) -> Result<BlockSet, GraphError> {
         let count = self.spec.count();
         let mut reads = Vec::new();
@@ -95,41 +97,52 @@ impl Node<'_> {
 }
 
 /// A set of numbers that gives them back from the largest down; whatever comes in later is smaller.
-struct Descending {
-    words: Vec<u64>,
-    /// A bit for each word that isn't 0; those that are past are gone.
-    filled: Vec<u64>,
+enum Descending {
+    /// A bit for each number, and one for each word of these that isn't 0; the words that are past are gone.
+    Dense { bits: Vec<u64>, filled: Vec<u64> },
+    /// The numbers of a range too wide for bits.
+    Sparse(BTreeSet<usize>),
 }
 
 impl Descending {
+    /// Numbers in a range that takes bits: these are 8 MiB then, of which only what is used is touched.
+    const DENSE_MAX: usize = 1 << 26;
+
+    /// The empty set of numbers below `count`.
     fn new(count: usize) -> Self {
+        if count > Self::DENSE_MAX {
+            return Descending::Sparse(BTreeSet::new());
+        }
         let words = count.div_ceil(64);
-        Descending { words: vec![0; words], filled: vec![0; words.div_ceil(64)] }
+        Descending::Dense { bits: vec![0; words], filled: vec![0; words.div_ceil(64)] }
     }
 
     fn insert(&mut self, number: usize) {
-        self.words[number >> 6] |= 1 << (number & 63);
-        self.filled[number >> 12] |= 1 << ((number >> 6) & 63);
+        match self {
+            Descending::Sparse(numbers) => drop(numbers.insert(number)),
+            Descending::Dense { bits, filled } => {
+                bits[number >> 6] |= 1 << (number & 63);
+                filled[number >> 12] |= 1 << ((number >> 6) & 63);
+            }
+        }
     }
 
     fn pop(&mut self) -> Option<usize> {
-        while let Some(filled) = self.filled.last_mut() {
-            if *filled == 0 {
-                self.filled.pop();
-                continue;
-            }
-            let bit = filled.ilog2() as usize;
-            let at = (self.filled.len() - 1) << 6 | bit;
-            let word = &mut self.words[at];
-            let number = at << 6 | word.ilog2() as usize;
-            *word &= !(1 << (number & 63));
-            if *word == 0 {
-                let last = self.filled.len() - 1;
-                self.filled[last] &= !(1 << bit);
-            }
-            return Some(number);
+        let (bits, filled) = match self {
+            Descending::Sparse(numbers) => return numbers.pop_last(),
+            Descending::Dense { bits, filled } => (bits, filled),
+        };
+        while filled.last() == Some(&0) {
+            filled.pop();
         }
-        None
+        let past = filled.len().checked_sub(1)?;
+        let at = past << 6 | filled[past].ilog2() as usize;
+        let number = at << 6 | bits[at].ilog2() as usize;
+        bits[at] &= !(1 << (number & 63));
+        if bits[at] == 0 {
+            filled[past] &= !(1 << (at & 63));
+        }
+        Some(number)
     }
 }
 
@@ -174,17 +187,18 @@ mod tests {
 
     #[test]
     fn numbers_come_back_from_the_largest_down() {
-        let mut open = Descending::new(20_001);
-        let given = [20_000, 4_096, 4_095, 64, 63, 0];
-        given.iter().rev().for_each(|&number| open.insert(number));
-        let mut back = Vec::new();
-        while let Some(number) = open.pop() {
-            back.push(number);
-            if number == 64 {
-                open.insert(62);
+        for count in [20_001, Descending::DENSE_MAX + 1] {
+            let mut open = Descending::new(count);
+            [0, 63, 64, 4_095, 4_096, 20_000].into_iter().for_each(|number| open.insert(number));
+            let mut back = Vec::new();
+            while let Some(number) = open.pop() {
+                back.push(number);
+                if number == 64 {
+                    open.insert(62);
+                }
             }
+            assert_eq!(back, [20_000, 4_096, 4_095, 64, 63, 62, 0]);
         }
-        assert_eq!(back, [20_000, 4_096, 4_095, 64, 63, 62, 0]);
         assert_eq!(Descending::new(0).pop(), None);
     }
 }
