@@ -83,6 +83,7 @@ pub mod session;
 pub mod settings;
 pub mod shape;
 pub mod steps;
+pub mod task;
 pub mod testing;
 pub mod token;
 pub mod units;
