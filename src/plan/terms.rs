@@ -67,7 +67,8 @@ pub fn assign(
         } else {
             let group = groups.group(GroupId(task.layer));
             let counted = if asks_memory(group) { counted(tasks, at as u32) } else { 0 };
-            match known.entry((task.layer, counted, pass.sets(group, owners[at] as usize))) {
+            let owner = owners.get(at).copied().unwrap_or(task.block);
+            match known.entry((task.layer, counted, pass.sets(group, owner as usize))) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(place) => {
                     let (_, counted, sets) = place.key();
