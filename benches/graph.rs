@@ -4,9 +4,10 @@
 //! Times are the best of many repetitions, without dropping what was built; `bound` is what is promised (CASES c05,
 //! c12, c13, and the figures in the README).
 
-use std::alloc::{GlobalAlloc, Layout, System};
+mod heap;
+mod table;
+
 use std::hint::black_box;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use outcrop::annotate::Annotations;
@@ -20,33 +21,11 @@ use outcrop::key::Key;
 use outcrop::plan::fuse::fuse;
 use outcrop::session::Session;
 use outcrop::settings::Config;
+use table::Table;
 
 const REPETITIONS: usize = 30;
 /// Calls in a chain of delayed calls.
 const CALLS: usize = 100_000;
-
-/// Counts what is allocated and not given back.
-struct Counting;
-
-static HELD: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is the system allocator's; counting touches nothing else.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        HELD.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// A case: its name, its unit, what is promised, and what measures it.
 type Case = (&'static str, &'static str, f64, fn() -> f64);
@@ -76,26 +55,9 @@ const CASES: [Case; 13] = [
 ];
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let is_json = arguments.iter().any(|a| a == "--json");
-    let wanted = arguments.iter().find(|a| !a.starts_with("--"));
-    if !is_json {
-        println!("{:42} {:>10} {:5} {:>8} {:>7}", "case", "value", "unit", "bound", "ratio");
-    }
-    for (name, unit, bound, run) in CASES {
-        if wanted.is_some_and(|wanted| !name.contains(wanted.as_str())) {
-            continue;
-        }
-        let ours = run();
-        let ratio = ours / bound;
-        if is_json {
-            println!(
-                "{{\"bench\":\"graph\",\"case\":\"{name}\",\"value\":{ours:.4},\"unit\":\"{unit}\",\
-                 \"reach\":{bound:.3},\"peer\":\"bound\",\"ratio\":{ratio:.4}}}"
-            );
-        } else {
-            println!("{name:42} {ours:10.3} {unit:5} {bound:8.1} {ratio:7.3}");
-        }
+    let table = Table::from_arguments("graph");
+    for (name, unit, bound, run) in CASES.into_iter().filter(|(name, ..)| table.wants(name)) {
+        table.row(name, run(), unit, bound);
     }
 }
 
@@ -113,11 +75,7 @@ fn best<T>(mut body: impl FnMut() -> T) -> f64 {
 
 /// Bytes that a value holds.
 fn held<T>(build: impl FnOnce() -> T) -> f64 {
-    let before = HELD.load(Ordering::Relaxed);
-    let built = black_box(build());
-    let after = HELD.load(Ordering::Relaxed);
-    drop(built);
-    (after - before) as f64
+    heap::measured(build).1
 }
 
 /// Ten elementwise layers with a stencil among them over 10^5 blocks each, and as many again by a rechunk.

@@ -12,19 +12,19 @@ pub struct Csr {
 impl Csr {
     /// The lists of `count` keys from pairs `(key, item)`; each keeps the order of its pairs. O(count + pairs).
     pub fn new(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
-        let mut offsets = vec![0u32; count + 1];
-        for (key, _) in pairs.clone() {
-            offsets[key as usize + 1] += 1;
-        }
-        for at in 0..count {
+        // One place further, an offset is the end of what is filled in so far, and in the end where the next key starts.
+        let mut offsets = vec![0u32; count + 2];
+        pairs.clone().for_each(|(key, _)| offsets[key as usize + 2] += 1);
+        for at in 1..=count {
             offsets[at + 1] += offsets[at];
         }
-        let mut next = offsets.clone();
-        let mut items = vec![0; offsets[count] as usize];
-        for (key, item) in pairs {
-            items[next[key as usize] as usize] = item;
-            next[key as usize] += 1;
-        }
+        let mut items = vec![0; offsets[count + 1] as usize];
+        pairs.for_each(|(key, item)| {
+            let end = &mut offsets[key as usize + 1];
+            items[*end as usize] = item;
+            *end += 1;
+        });
+        offsets.pop();
         Csr { offsets, items }
     }
 

@@ -20,6 +20,8 @@ pub struct Config {
     pub allow_software_gpu: Option<bool>,
     /// Amounts of custom resources, by name.
     pub resources: Option<BTreeMap<String, f64>>,
+    /// Plans are checked when they are made.
+    pub verify: Option<bool>,
     /// The session's default annotations. Those of several places merge, the nearer place inside.
     pub annotations: Annotations,
     /// Annotations over those of the layers. Those of the nearer place come later, and win.
@@ -51,6 +53,7 @@ impl Config {
             deny_fallback: self.deny_fallback.or(other.deny_fallback),
             allow_software_gpu: self.allow_software_gpu.or(other.allow_software_gpu),
             resources: self.resources.or(other.resources),
+            verify: self.verify.or(other.verify),
             annotations: other.annotations.inner(&self.annotations),
             overrides: other.overrides.then(&self.overrides),
         }
@@ -65,6 +68,7 @@ impl Config {
             deny_fallback: self.deny_fallback.unwrap_or(false),
             allow_software_gpu: self.allow_software_gpu.unwrap_or(false),
             resources: self.resources.unwrap_or_default(),
+            verify: self.verify.unwrap_or(true),
             annotations: self.annotations,
             overrides: self.overrides,
         }
@@ -87,6 +91,8 @@ pub struct Settings {
     pub allow_software_gpu: bool,
     /// Amounts of custom resources, by name.
     pub resources: BTreeMap<String, f64>,
+    /// Plans are checked when they are made: a fault of the planner's own is an error instead of a wrong run.
+    pub verify: bool,
     /// What holds for layers that don't say otherwise.
     pub annotations: Annotations,
     /// What holds for layers whatever they say.

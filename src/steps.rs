@@ -115,6 +115,11 @@ impl Step {
     }
 }
 
+/// Whether a step of a layer that does `op` waits on behalf of all others of the layer, and makes none of its values.
+pub fn is_join(step: &Step, op: &Op) -> bool {
+    step.kind == StepKind::Wait && !matches!(op, Op::Wait(_))
+}
+
 /// A value that a step reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepOperand {

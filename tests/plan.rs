@@ -7,14 +7,15 @@ use outcrop::block::Block;
 use outcrop::collections::Array;
 use outcrop::collections::array::{Index, Over};
 use outcrop::dtype::DType;
-use outcrop::graph::layer::Layer;
+use outcrop::graph::layer::{Layer, Naming};
 use outcrop::graph::layer_graph::LayerGraph;
 use outcrop::graph::op::{Op, Sink, TransferError};
+use outcrop::ids::StepId;
 use outcrop::machine::Machine;
 use outcrop::plan::{PlanError, plan};
 use outcrop::settings::{Config, Settings};
 use outcrop::shape::Region;
-use outcrop::steps::{Plan, StepKind};
+use outcrop::steps::{Plan, Step, StepKind, is_join};
 use outcrop::units::Bytes;
 
 fn machine(name: &str) -> Machine {
@@ -233,6 +234,32 @@ fn a_memory_annotation_counts_in_the_peak() {
 
 fn plan_with(array: &Array, name: &str, settings: &Settings) -> Result<Plan, PlanError> {
     plan(&layers(&[array]), &machine(name), settings)
+}
+
+/// Sixty-four tasks that wait for as many others wait for one that does: orderings are no product.
+#[test]
+fn a_layer_waits_for_another_through_one_step() {
+    let parent = (source(&[64], &[1]) * 3.0).layer().unwrap().clone();
+    let own = annotate(Annotations::new().with_priority(-2.0).unwrap(), || source(&[64], &[1]) * 2.0);
+    let own = own.layer().unwrap().clone();
+    let sources = std::slice::from_ref(&own);
+    let after = vec![parent.clone()];
+    let waiting =
+        Layer::from_layers(sources, own.body(), own.inputs().to_vec(), after, Naming::Exact("late".into()));
+    let graph = LayerGraph::from_outputs(&[waiting.unwrap(), parent]).unwrap();
+    let plan = plan(&graph, &machine("cpu-only"), &settings()).unwrap();
+    assert_eq!(plan.orderings.len(), 64 + 64, "{plan}");
+    let joins: Vec<usize> = (0..plan.steps.len())
+        .filter(|&at| is_join(&plan.steps.at(at), &plan.layer_of(StepId::at(at)).op))
+        .collect();
+    let [join] = joins[..] else { panic!("one step waits for all: {plan}") };
+    let place = |name: &str| plan.layers.iter().position(|layer| layer.name == name).unwrap() as u32;
+    let late = place("late");
+    let first = plan.steps.iter().take(join).filter(|step| step.kind == StepKind::Map);
+    let first: Vec<u32> = first.map(|step| step.layer).collect();
+    assert!(first.len() == 64 && !first.contains(&late), "{plan}");
+    let join = StepId::at(join);
+    assert!(plan.step(join).output == Step::NO_OUTPUT && plan.terms_of(join).resources.is_empty());
 }
 
 #[test]

@@ -46,13 +46,13 @@ pub enum ExecError {
         /// The block's key.
         key: String,
         /// The block as a slice of its array; `None` for an object.
-        region: Option<String>,
+        region: Option<Box<str>>,
         /// Where it ran.
         device: String,
         /// How often it was tried.
         attempts: u32,
         /// What went wrong before the last time, first to last.
-        earlier: Vec<String>,
+        earlier: Box<[String]>,
         /// What went wrong the last time.
         source: Box<StepError>,
     },

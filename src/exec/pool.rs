@@ -482,10 +482,10 @@ fn step_failed(plan: &Plan, id: StepId, attempts: u32, earlier: Vec<String>, sou
     ExecError::Step {
         layer: layer.name.clone(),
         key: plan.key(id).map_or_else(|_| String::new(), |key| key.to_string()),
-        region: layer.is_array().then(|| plan.region(id).to_string()),
+        region: layer.is_array().then(|| plan.region(id).to_string().into()),
         device: plan.device_names[usize::from(plan.step(id).device.0)].clone(),
         attempts,
-        earlier,
+        earlier: earlier.into(),
         source: Box::new(source),
     }
 }

@@ -168,6 +168,26 @@ impl Chunking {
         self.0.iter().map(AxisChunks::longest).product()
     }
 
+    /// Elements of every block, where all have equally many.
+    pub fn equal_blocks(&self) -> Option<usize> {
+        let equal = |axis: &AxisChunks| match axis {
+            AxisChunks::Regular { extent, size } => (extent % size == 0).then_some((*size).min(*extent)),
+            AxisChunks::Irregular { .. } => None,
+        };
+        self.0.iter().map(equal).product()
+    }
+
+    /// Elements of block number `block`, in C order over the grid.
+    pub fn elements_of(&self, block: usize) -> usize {
+        let (mut elements, mut rest) = (1, block);
+        for axis in self.0.iter().rev() {
+            let count = axis.count();
+            elements *= axis.length(rest % count);
+            rest /= count;
+        }
+        elements
+    }
+
     /// Where block `index` (its position in the grid) lies in the array.
     pub fn region(&self, index: &[usize]) -> Region {
         let at = |f: fn(&AxisChunks, usize) -> usize| -> Shape {
@@ -231,6 +251,21 @@ mod tests {
             for at in 0..10 {
                 let i = axis.find(at);
                 assert!(axis.start(i) <= at && at < axis.start(i) + axis.length(i));
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_have_the_elements_of_their_regions() {
+        let axes =
+            [AxisChunks::regular(10, 4), AxisChunks::from_lengths(&[1, 5, 4]), AxisChunks::regular(0, 3)];
+        for chunks in
+            [Chunking::new(axes[..2].to_vec()), Chunking::new(axes), Chunking::single(&Shape::default())]
+        {
+            for block in 0..chunks.blocks() {
+                let elements = chunks.region_of(block).shape.elements();
+                assert_eq!(chunks.elements_of(block), elements, "{chunks}");
+                assert!(chunks.equal_blocks().is_none_or(|equal| equal == elements), "{chunks}");
             }
         }
     }

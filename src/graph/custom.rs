@@ -111,6 +111,12 @@ pub trait CustomOp: Send + Sync + fmt::Debug {
     /// [`compute`](CustomOp::compute) finds them.
     fn reads(&self, block: usize, output: &ValueSpec, inputs: &[&ValueSpec]) -> Vec<Read>;
 
+    /// The block rule again, for those of whom a million values are asked: appends what [`reads`](CustomOp::reads)
+    /// gives, which is what it does where an operation says nothing else.
+    fn reads_into(&self, block: usize, output: &ValueSpec, inputs: &[&ValueSpec], into: &mut Vec<Read>) {
+        into.extend(self.reads(block, output, inputs));
+    }
+
     /// Whether all values of the result together read every value of every input. Where that is known, nobody
     /// asks value by value when all are wanted.
     fn reads_everything(&self) -> bool {

@@ -276,8 +276,9 @@ impl LayerGraph {
     /// [`GraphError::BlockRule`]: the operation's block rule names a value that its inputs don't have.
     pub fn key_dependencies(&self, key: &Key) -> Result<Option<Vec<Key>>, GraphError> {
         let Some((id, block)) = self.find(key) else { return Ok(None) };
-        let (mut keys, mut seen) = (Vec::new(), HashSet::new());
-        for read in self.node(id).reads(block)? {
+        let (mut keys, mut seen, mut reads) = (Vec::new(), HashSet::new(), Vec::new());
+        self.node(id).reads(block, &mut reads)?;
+        for read in reads {
             let source = if read.input == Read::OWN { id } else { self.inputs(id)[usize::from(read.input)] };
             if seen.insert((source, read.block)) {
                 keys.push(self.layer(source).key(read.block)?);

@@ -22,17 +22,17 @@ impl Read {
     pub const OWN: u16 = u16::MAX;
 }
 
-/// The input blocks that block `block` of `op`'s result needs, each once. For a reduction that is every
-/// block that is folded into it.
-pub fn reads(op: &Op, output: &ValueSpec, inputs: &[&ValueSpec], block: usize) -> Vec<Read> {
+/// Appends to `into` the input blocks that block `block` of `op`'s result needs, each once. For a reduction that is
+/// every block that is folded into it.
+pub fn reads_into(op: &Op, output: &ValueSpec, inputs: &[&ValueSpec], block: usize, into: &mut Vec<Read>) {
     let cuts = || -> Vec<&Chunking> { inputs.iter().map(|input| &input.chunks).collect() };
     match op {
-        Op::Load(_) => Vec::new(),
-        Op::Store(_) => vec![Read { input: 0, block }],
-        Op::Map(expr) => map_reads(expr, &output.chunks, &cuts(), block),
+        Op::Load(_) => {}
+        Op::Store(_) => into.push(Read { input: 0, block }),
+        Op::Map(expr) => into.extend(map_reads(expr, &output.chunks, &cuts(), block)),
         Op::Copy(rule) => {
             let (blocks, _) = copy_pieces(rule, &inputs[0].chunks, &output.chunks.region_of(block));
-            blocks.into_iter().map(|block| Read { input: 0, block }).collect()
+            into.extend(blocks.into_iter().map(|block| Read { input: 0, block }));
         }
         Op::Reduce(reduce) => {
             let cuts = cuts();
@@ -42,11 +42,11 @@ pub fn reads(op: &Op, output: &ValueSpec, inputs: &[&ValueSpec], block: usize) -
                 .collect();
             all.sort_unstable();
             all.dedup();
-            all
+            into.append(&mut all);
         }
-        Op::Custom(op) => op.reads(block, output, inputs),
-        Op::Tasks(tasks) => tasks.reads(block),
-        Op::Wait(rule) => wait_reads(rule, inputs, block),
+        Op::Custom(op) => op.reads_into(block, output, inputs, into),
+        Op::Tasks(tasks) => into.extend(tasks.reads(block)),
+        Op::Wait(rule) => into.extend(wait_reads(rule, inputs, block)),
     }
 }
 

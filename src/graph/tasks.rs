@@ -244,12 +244,12 @@ impl TaskTable {
     }
 
     /// The values that a task reads, each as often as it is an argument.
-    pub fn reads(&self, task: usize) -> Vec<Read> {
+    pub fn reads(&self, task: usize) -> impl Iterator<Item = Read> {
         let read = |slot: &Slot| match slot {
             Slot::Read(read) => Some(*read),
             Slot::Literal(_) => None,
         };
-        self.tasks[task].slots.iter().filter_map(read).collect()
+        self.tasks[task].slots.iter().filter_map(read)
     }
 
     /// Calls a task's function with `values`, what [`TaskTable::reads`] asked for.

@@ -24,7 +24,8 @@ impl LayerGraph {
             }
             if matches!(layer.op(), Op::Tasks(_)) {
                 let node = self.node(id);
-                self.kept(id).iter(layer.spec().count()).try_for_each(|task| node.reads(task).map(drop))?;
+                let mut reads = Vec::new();
+                self.kept(id).iter(layer.spec().count()).try_for_each(|task| node.reads(task, &mut reads))?;
             }
         }
         Ok(())

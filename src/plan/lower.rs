@@ -38,11 +38,20 @@ pub struct TaskGraph {
 }
 
 impl TaskGraph {
+    /// No tasks, and room for `count`.
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        let mut offsets = Vec::with_capacity(count + 1);
+        offsets.push(0);
+        TaskGraph { tasks: Vec::with_capacity(count), offsets, ..TaskGraph::default() }
+    }
+
     pub(crate) fn push(&mut self, task: Step, operands: impl IntoIterator<Item = (u32, u16)>) -> u32 {
-        if self.offsets.is_empty() {
-            self.offsets.push(0);
-        }
         self.operands.extend(operands);
+        self.end(task)
+    }
+
+    /// Adds a task that reads what was added to the operands since the last.
+    fn end(&mut self, task: Step) -> u32 {
         self.offsets.push(self.operands.len() as u32);
         self.tasks.push(task);
         (self.tasks.len() - 1) as u32
@@ -84,7 +93,11 @@ pub fn lower(
     machine: &Machine,
 ) -> Result<TaskGraph, PlanError> {
     let needed = needed_blocks(graph, groups)?;
-    let mut lowering = Lowering { graph, groups, machine, out: TaskGraph::default(), values: Vec::new() };
+    let count =
+        |(id, group): (GroupId, &Group)| needed[id.index()].len(graph.layer(group.root()).spec().count());
+    let out = TaskGraph::with_capacity(groups.iter().map(count).sum());
+    let (values, reads) = (Vec::new(), Vec::new());
+    let mut lowering = Lowering { graph, groups, machine, out, values, reads };
     for (id, group) in groups.iter() {
         let device = placement.device(id);
         lowering.group(id.0, group, device, &needed[id.index()])?;
@@ -152,6 +165,8 @@ struct Lowering<'a> {
     out: TaskGraph,
     /// For each group so far.
     values: Vec<Made>,
+    /// What the block at hand reads.
+    reads: Vec<Read>,
 }
 
 const NONE: u32 = u32::MAX;
@@ -165,12 +180,16 @@ impl Lowering<'_> {
         needed: &BlockSet,
     ) -> Result<(), PlanError> {
         let inputs = plan_inputs(self.graph, self.groups, group);
-        let count = self.graph.layer(group.root()).spec().count();
         let kernels = self.kernels(index, group, &inputs, device);
         self.out.scratch.push(self.scratch(group, &kernels, device));
-        let draft = Draft { index, group, inputs: &inputs, device, kernels };
+        let root = self.graph.layer(group.root());
+        let equal_bytes =
+            root.chunks().equal_blocks().map(|elements| (elements * root.dtype().size()) as u64);
+        let draft = Draft { index, group, inputs: &inputs, device, kernels, equal_bytes };
         let node = node(self.graph, self.groups, group);
+        let count = root.spec().count();
         self.values.push(Made { blocks: needed.clone(), tasks: Vec::with_capacity(needed.len(count)) });
+        let earlier = self.earlier(&draft, needed.len(count));
         let first = self.out.tasks.len() as u32;
         let mut previous = None;
         for block in needed.iter(count) {
@@ -189,68 +208,76 @@ impl Lowering<'_> {
             previous = Some(task);
             self.values[index as usize].tasks.push(task);
         }
-        self.order_after(group, first);
+        self.order_after(&earlier, first);
         Ok(())
     }
 
-    /// Puts a group's tasks from `first` on behind all that it waits for. Those that read others of the group come
-    /// later anyway.
-    fn order_after(&mut self, group: &Group, first: u32) {
-        for other in &group.after {
-            let before = self.values[self.groups.of(*other).index()].tasks.clone();
-            for task in first..self.out.tasks.len() as u32 {
-                if !matches!(self.out.tasks[task as usize].kind, StepKind::Combine | StepKind::Finish) {
-                    self.out.orderings.extend(before.iter().map(|&earlier| (earlier, task)));
-                }
+    /// What a group's `count` tasks wait for without reading it: many that wait for many wait for one that does, so
+    /// that orderings are as many as tasks, not their product.
+    fn earlier(&mut self, draft: &Draft<'_>, count: usize) -> Vec<u32> {
+        let tasks = |other: &LayerId| self.values[self.groups.of(*other).index()].tasks.iter().copied();
+        let earlier: Vec<u32> = draft.group.after.iter().flat_map(tasks).collect();
+        if earlier.len() < 2 || count < 2 || matches!(draft.group.op, Op::Wait(_)) {
+            return earlier;
+        }
+        let join = Step { device: DeviceId::HOST, ..draft.step(StepKind::Wait, Step::NO_KERNEL, 0, 0) };
+        let join = self.out.push(join, []);
+        self.out.orderings.extend(earlier.into_iter().map(|earlier| (earlier, join)));
+        vec![join]
+    }
+
+    /// Puts a group's tasks from `first` on behind `earlier` ones. Those that read others of the group come later
+    /// anyway.
+    fn order_after(&mut self, earlier: &[u32], first: u32) {
+        for task in first..self.out.tasks.len() as u32 {
+            if !matches!(self.out.tasks[task as usize].kind, StepKind::Combine | StepKind::Finish) {
+                self.out.orderings.extend(earlier.iter().map(|&earlier| (earlier, task)));
             }
         }
     }
 
-    /// The tasks that a custom, explicit or waiting one reads, by its block rule.
+    /// Adds the tasks that a custom, explicit or waiting one reads, by its block rule, to the operands.
     ///
     /// # Errors
     /// The rule names a value that isn't there; one that reads everything, or that answers otherwise each time, was
     /// asked by nobody before.
-    fn rule_operands(
-        &self,
-        draft: &Draft<'_>,
-        node: &Node<'_>,
-        block: usize,
-    ) -> Result<Vec<(u32, u16)>, GraphError> {
-        let operand = |read: Read| {
+    fn rule_operands(&mut self, draft: &Draft<'_>, node: &Node<'_>, block: usize) -> Result<(), GraphError> {
+        node.reads(block, &mut self.reads)?;
+        for &read in &self.reads {
             let (task, input) = match read.input {
                 Read::OWN => (self.values[draft.index as usize].task(read.block), 0),
                 input => (self.value(draft, input, read.block), input),
             };
-            if task == NONE { Err(node.refuses(block, read)) } else { Ok((task, input)) }
-        };
-        node.reads(block)?.into_iter().map(operand).collect()
+            if task == NONE {
+                return Err(node.refuses(block, read));
+            }
+            self.out.operands.push((task, input));
+        }
+        Ok(())
     }
 
     fn call(&mut self, draft: &Draft<'_>, node: &Node<'_>, block: usize) -> Result<u32, GraphError> {
-        let operands = self.rule_operands(draft, node, block)?;
-        let elements = self.graph.layer(draft.group.root()).chunks().region_of(block).shape.elements();
-        let step = draft.step(StepKind::Call, Step::NO_KERNEL, block, self.bytes(draft, elements));
-        Ok(self.out.push(step, operands))
+        self.rule_operands(draft, node, block)?;
+        let bytes = self.block_bytes(draft, block);
+        Ok(self.out.end(draft.step(StepKind::Call, Step::NO_KERNEL, block, bytes)))
     }
 
     /// Waiting is an order without a value: what is waited for needn't be held, nor moved.
     fn wait(&mut self, draft: &Draft<'_>, node: &Node<'_>, block: usize) -> Result<u32, GraphError> {
-        let earlier = self.rule_operands(draft, node, block)?;
-        let task = self.out.push(draft.step(StepKind::Wait, Step::NO_KERNEL, block, 0), []);
-        self.out.orderings.extend(earlier.into_iter().map(|(earlier, _)| (earlier, task)));
-        Ok(task)
+        let (first, task) = (self.out.operands.len(), self.out.tasks.len() as u32);
+        self.rule_operands(draft, node, block)?;
+        self.out.orderings.extend(self.out.operands.drain(first..).map(|(earlier, _)| (earlier, task)));
+        Ok(self.out.push(draft.step(StepKind::Wait, Step::NO_KERNEL, block, 0), []))
     }
 
     /// A load, a store, or a map: one task, which reads blocks as they are.
     fn plain(&mut self, draft: &Draft<'_>, block: usize) -> u32 {
         let chunks = self.graph.layer(draft.group.root()).chunks();
-        let region = chunks.region_of(block);
         let (kind, bytes) = match &draft.group.op {
             Op::Load(source) if source.in_place() => (StepKind::Load, 0),
-            Op::Load(_) => (StepKind::Load, self.bytes(draft, region.shape.elements())),
+            Op::Load(_) => (StepKind::Load, self.block_bytes(draft, block)),
             Op::Store(_) => (StepKind::Store, 0),
-            _ => (StepKind::Map, self.bytes(draft, region.shape.elements())),
+            _ => (StepKind::Map, self.block_bytes(draft, block)),
         };
         let operands = match &draft.group.op {
             Op::Map(expr) => self.map_operands(draft, expr, chunks, block),
@@ -380,6 +407,11 @@ impl Lowering<'_> {
         self.values[group.index()].task(block)
     }
 
+    fn block_bytes(&self, draft: &Draft<'_>, block: usize) -> u64 {
+        let chunks = self.graph.layer(draft.group.root()).chunks();
+        draft.equal_bytes.unwrap_or_else(|| self.bytes(draft, chunks.elements_of(block)))
+    }
+
     fn bytes(&self, draft: &Draft<'_>, elements: usize) -> u64 {
         (elements * self.graph.layer(draft.group.root()).dtype().size()) as u64
     }
@@ -391,6 +423,8 @@ struct Draft<'a> {
     inputs: &'a [PlanInput],
     device: DeviceId,
     kernels: GroupKernels,
+    /// Bytes of every block of the result, where these are equal.
+    equal_bytes: Option<u64>,
 }
 
 impl Draft<'_> {

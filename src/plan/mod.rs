@@ -37,7 +37,7 @@ use crate::plan::resolve::Resolved;
 use crate::plan::terms::{Assigned, Room};
 use crate::settings::Settings;
 use crate::steps::{
-    OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, TransferEdge,
+    OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, Steps, TransferEdge,
 };
 
 pub use error::{PlanError, Unsatisfied};
@@ -76,7 +76,9 @@ pub fn plan(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Resul
     plan.resources = settings.resources.iter().map(|(name, amount)| (name.clone(), *amount)).collect();
     plan.predicted_s = placement.predicted_s();
     memory::measure(&mut plan, machine, settings)?;
-    verify::verify(&plan, graph, machine, settings)?;
+    if settings.verify {
+        verify::verify(&plan, graph, machine, settings)?;
+    }
     Ok(plan)
 }
 
@@ -163,8 +165,9 @@ fn outputs(graph: &LayerGraph, groups: &Groups) -> Vec<PlanOutput> {
         let size = root.dtype().size();
         let (form, elements) = match kept.blocks {
             BlockSet::All if root.spec().is_array() => (OutputForm::Whole, root.shape().elements()),
+            BlockSet::All => (OutputForm::Values(BlockSet::All), root.shape().elements()),
             blocks => {
-                let elements = |block| root.chunks().region_of(block).shape.elements();
+                let elements = |block| root.chunks().elements_of(block);
                 let elements = blocks.iter(root.spec().count()).map(elements).sum();
                 (OutputForm::Values(blocks), elements)
             }
@@ -187,7 +190,10 @@ fn assemble(tasks: TaskGraph, order: &[u32], mut layers: Vec<PlanLayer>) -> Plan
     for (at, &task) in order.iter().enumerate() {
         rank[task as usize] = StepId::at(at);
     }
-    let mut plan = Plan { operand_offsets: vec![0], ..Plan::default() };
+    let mut plan = Plan { steps: Steps::with_capacity(order.len()), ..Plan::default() };
+    plan.operands.reserve_exact(tasks.operands.len());
+    plan.operand_offsets.reserve_exact(order.len() + 1);
+    plan.operand_offsets.push(0);
     for &task in order {
         let step = tasks.tasks[task as usize];
         let operands = tasks.operands(task).iter();

@@ -12,8 +12,8 @@ use crate::csr::Csr;
 use crate::plan::lower::TaskGraph;
 use crate::steps::StepKind;
 
-/// A permutation of the tasks, topological. `priority` is by task; equal priorities keep the depth-first
-/// order. O(tasks + edges), and O(log tasks) more each where priorities differ.
+/// A permutation of the tasks, topological. `priority` is by task, or empty where all are equal; equal priorities
+/// keep the depth-first order. O(tasks + edges), and O(log tasks) more each where priorities differ.
 pub fn order(tasks: &TaskGraph, priority: &[f64]) -> Vec<u32> {
     let links = Links::new(tasks);
     let depth_first = depth_first(tasks, &links);
@@ -24,44 +24,65 @@ pub fn order(tasks: &TaskGraph, priority: &[f64]) -> Vec<u32> {
 }
 
 /// Who must come before and after each task.
-struct Links {
-    before: Csr,
-    after: Csr,
-    /// Value edges only: who reads each value.
+struct Links<'a> {
+    tasks: &'a TaskGraph,
+    /// Value edges: who reads each value.
     readers: Csr,
+    /// Who must keep an order though no value passes, forwards and backwards; `None` where nobody must.
+    orderings: Option<(Csr, Csr)>,
 }
 
-impl Links {
-    fn new(tasks: &TaskGraph) -> Self {
+impl<'a> Links<'a> {
+    fn new(tasks: &'a TaskGraph) -> Self {
         let count = tasks.tasks.len();
-        let mut values = Vec::with_capacity(tasks.operands.len());
-        for task in 0..count as u32 {
-            values.extend(tasks.operands(task).iter().map(|&(from, _)| (from, task)));
-        }
-        // Orderings first: a walk backwards must finish what comes earlier before it makes new values.
-        let all = tasks.orderings.iter().chain(&values).copied();
-        Links {
-            before: Csr::new(count, all.clone().map(|(a, b)| (b, a))),
-            after: Csr::new(count, all),
-            readers: Csr::new(count, values.iter().copied()),
-        }
+        let values = (0..count as u32)
+            .flat_map(|task| tasks.operands(task).iter().map(move |&(from, _)| (from, task)));
+        let pairs = tasks.orderings.iter().copied();
+        let orderings = (!tasks.orderings.is_empty())
+            .then(|| (Csr::new(count, pairs.clone()), Csr::new(count, pairs.map(|(a, b)| (b, a)))));
+        Links { tasks, readers: Csr::new(count, values), orderings }
+    }
+
+    /// Who must come before a task, number `at`. Orderings first: a walk backwards must finish what comes earlier
+    /// before it makes new values.
+    fn before(&self, task: u32, at: usize) -> Option<u32> {
+        let operands = self.tasks.operands(task);
+        let Some((_, earlier)) = &self.orderings else { return operands.get(at).map(|&(from, _)| from) };
+        let earlier = earlier.of(task);
+        earlier.get(at).copied().or_else(|| operands.get(at - earlier.len()).map(|&(from, _)| from))
+    }
+
+    fn count_before(&self, task: u32) -> usize {
+        let earlier = self.orderings.as_ref().map_or(0, |(_, earlier)| earlier.of(task).len());
+        earlier + self.tasks.operands(task).len()
+    }
+
+    /// Who must come after a task, those that read its value last.
+    fn after(&self, task: u32) -> impl DoubleEndedIterator<Item = u32> {
+        let later = self.orderings.as_ref().map_or(&[][..], |(later, _)| later.of(task));
+        later.iter().chain(self.readers.of(task)).copied()
+    }
+
+    fn waiting(&self) -> Vec<u32> {
+        (0..self.tasks.tasks.len() as u32).map(|task| self.count_before(task) as u32).collect()
     }
 }
 
-fn depth_first(tasks: &TaskGraph, links: &Links) -> Vec<u32> {
+fn depth_first(tasks: &TaskGraph, links: &Links<'_>) -> Vec<u32> {
     let count = tasks.tasks.len();
     let mut walk = Walk {
         tasks,
         links,
-        waiting: (0..count as u32).map(|task| links.before.of(task).len() as u32).collect(),
+        waiting: links.waiting(),
         unread: (0..count as u32).map(|task| links.readers.of(task).len() as u32).collect(),
         done: vec![false; count],
         order: Vec::with_capacity(count),
         eager: Vec::new(),
+        stack: Vec::new(),
     };
     // The last tasks in the list are outputs or lead to none; starting from those that nobody follows gives
     // the outputs in the order asked.
-    for root in (0..count as u32).filter(|&task| links.after.of(task).is_empty()) {
+    for root in (0..count as u32).filter(|&task| links.after(task).next().is_none()) {
         walk.visit(root);
     }
     walk.order
@@ -69,30 +90,37 @@ fn depth_first(tasks: &TaskGraph, links: &Links) -> Vec<u32> {
 
 struct Walk<'a> {
     tasks: &'a TaskGraph,
-    links: &'a Links,
+    links: &'a Links<'a>,
     waiting: Vec<u32>,
     unread: Vec<u32>,
     done: Vec<bool>,
     order: Vec<u32>,
     eager: Vec<u32>,
+    /// Tasks that are waited for, and how many of those that they wait for themselves were looked at.
+    stack: Vec<(u32, u32)>,
 }
 
 impl Walk<'_> {
     /// Emits `root` and whatever it needs first, without recursion.
     fn visit(&mut self, root: u32) {
-        let mut stack = vec![(root, 0usize)];
-        while let Some((task, next)) = stack.pop() {
+        self.stack.push((root, 0));
+        while let Some((task, looked_at)) = self.stack.last_mut() {
+            let task = *task;
             if self.done[task as usize] {
+                self.stack.pop();
                 continue;
             }
-            match self.links.before.of(task).get(next) {
-                Some(&before) => {
-                    stack.push((task, next + 1));
+            match self.links.before(task, *looked_at as usize) {
+                Some(before) => {
+                    *looked_at += 1;
                     if !self.done[before as usize] {
-                        stack.push((before, 0));
+                        self.stack.push((before, 0));
                     }
                 }
-                None => self.emit(task),
+                None => {
+                    self.stack.pop();
+                    self.emit(task);
+                }
             }
         }
     }
@@ -111,7 +139,7 @@ impl Walk<'_> {
                     self.push_last_reader(value);
                 }
             }
-            for &after in self.links.after.of(task).iter().rev() {
+            for after in self.links.after(task).rev() {
                 self.waiting[after as usize] -= 1;
                 if self.waiting[after as usize] == 0 && self.releases(after) {
                     self.eager.push(after);
@@ -152,10 +180,10 @@ impl Walk<'_> {
 
 /// Kahn's algorithm over (priority, depth-first rank). A task counts with the highest priority among
 /// itself and all that depend on it, so that whatever a high-priority task needs comes early too.
-fn by_priority(links: &Links, depth_first: &[u32], priority: &[f64]) -> Vec<u32> {
+fn by_priority(links: &Links<'_>, depth_first: &[u32], priority: &[f64]) -> Vec<u32> {
     let mut urgency = priority.to_vec();
     for &task in depth_first.iter().rev() {
-        for &after in links.after.of(task) {
+        for after in links.after(task) {
             urgency[task as usize] = urgency[task as usize].max(urgency[after as usize]);
         }
     }
@@ -164,14 +192,13 @@ fn by_priority(links: &Links, depth_first: &[u32], priority: &[f64]) -> Vec<u32>
         rank[task as usize] = at as u32;
     }
     let key = |task: u32| (Urgency(urgency[task as usize]), Reverse(rank[task as usize]), task);
-    let mut waiting: Vec<u32> =
-        (0..rank.len() as u32).map(|task| links.before.of(task).len() as u32).collect();
+    let mut waiting = links.waiting();
     let ready = (0..rank.len() as u32).filter(|&task| waiting[task as usize] == 0);
     let mut heap: BinaryHeap<_> = ready.map(key).collect();
     let mut order = Vec::with_capacity(rank.len());
     while let Some((_, _, task)) = heap.pop() {
         order.push(task);
-        for &after in links.after.of(task) {
+        for after in links.after(task) {
             waiting[after as usize] -= 1;
             if waiting[after as usize] == 0 {
                 heap.push(key(after));

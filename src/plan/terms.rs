@@ -10,7 +10,7 @@ use crate::plan::error::PlanError;
 use crate::plan::fuse::{Group, Groups};
 use crate::plan::lower::TaskGraph;
 use crate::settings::Settings;
-use crate::steps::{StepKind, Terms, millionths};
+use crate::steps::{StepKind, Terms, is_join, millionths};
 
 /// What a group's tasks have in common, whatever annotations say.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Room {
 pub struct Assigned {
     /// What [`Step::terms`](crate::steps::Step::terms) refers to.
     pub terms: Vec<Terms>,
-    /// By task.
+    /// By task; empty where all are equal.
     pub priority: Vec<f64>,
 }
 
@@ -42,20 +42,32 @@ pub fn assign(
     rooms: &[Room],
     settings: &Settings,
 ) -> Result<Assigned, PlanError> {
-    let owners = owners(tasks);
     let mut pass = Pass { effective, settings, out: Assigned::default(), numbers: HashMap::new() };
+    let plain = pass.plain(groups, rooms)?;
+    let mut seen = plain.iter().flatten().map(|(_, priority)| priority);
+    let first = seen.next();
+    let is_flat = plain.iter().all(Option::is_some) && seen.all(|priority| Some(priority) == first);
+    // Of blocks without functions nobody asks for whom they are made.
+    let owners = if plain.iter().all(Option::is_some) { Vec::new() } else { owners(tasks) };
     let mut known: HashMap<(u32, u64, Vec<u32>), (u32, f64)> = HashMap::new();
-    for (at, &owner) in owners.iter().enumerate() {
+    let mut copies: HashMap<u32, u32> = HashMap::new();
+    for at in 0..tasks.tasks.len() {
         let task = tasks.tasks[at];
         let (terms, priority) = if task.kind == StepKind::Transfer {
             let from = tasks.operands(at as u32)[0].0 as usize;
-            let terms = pass.out.terms[tasks.tasks[from].terms as usize].of_copy();
-            (pass.number(terms), pass.out.priority[from])
+            let terms = tasks.tasks[from].terms;
+            let copy = copies.entry(terms);
+            let terms = *copy.or_insert_with(|| pass.number(pass.out.terms[terms as usize].of_copy()));
+            (terms, pass.out.priority.get(from).copied().unwrap_or(0.0))
+        } else if is_join(&task, &groups.group(GroupId(task.layer)).op) {
+            // What waits for it raises it as far as it has to come first.
+            (pass.number(Terms::default()), f64::NEG_INFINITY)
+        } else if let Some(plain) = plain[task.layer as usize] {
+            plain
         } else {
             let group = groups.group(GroupId(task.layer));
-            let asked = &group.annotations;
-            let asks = asked.memory().is_some() || asked.function("memory").is_some();
-            let counted = if asks { counted(tasks, at as u32) } else { 0 };
+            let counted = if asks_memory(group) { counted(tasks, at as u32) } else { 0 };
+            let owner = owners.get(at).copied().unwrap_or(task.block);
             match known.entry((task.layer, counted, pass.sets(group, owner as usize))) {
                 Entry::Occupied(known) => *known.get(),
                 Entry::Vacant(place) => {
@@ -66,9 +78,16 @@ pub fn assign(
             }
         };
         tasks.tasks[at].terms = terms;
-        pass.out.priority.push(priority);
+        if !is_flat {
+            pass.out.priority.push(priority);
+        }
     }
     Ok(pass.out)
+}
+
+/// Whether what a group's tasks reserve depends on what they read.
+fn asks_memory(group: &Group) -> bool {
+    group.annotations.memory().is_some() || group.annotations.function("memory").is_some()
 }
 
 /// Bytes of a task's value and operands, which the ledger counts anyway: those of a view of a source aren't among them.
@@ -104,6 +123,16 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    /// For each group, the terms and the priority of all its tasks, where these have the same.
+    fn plain(&mut self, groups: &Groups, rooms: &[Room]) -> Result<Vec<Option<(u32, f64)>>, PlanError> {
+        let effective = self.effective;
+        let plain = |((_, group), &room): ((GroupId, &Group), &Room)| {
+            let is_plain = !asks_memory(group) && !effective.varies(group.root());
+            is_plain.then(|| self.make(group, &[], room, 0)).transpose()
+        };
+        groups.iter().zip(rooms).map(plain).collect()
+    }
+
     /// What the functions of a group's layers gave for a block; empty without functions.
     fn sets(&self, group: &Group, block: usize) -> Vec<u32> {
         let set = |layer: &LayerId| self.effective.set_of(*layer, block);

@@ -11,23 +11,26 @@ use crate::ids::GroupId;
 use crate::machine::{DeviceId, Machine, MemoryId};
 use crate::plan::fuse::Groups;
 use crate::plan::lower::TaskGraph;
-use crate::steps::{Step, StepKind};
+use crate::steps::{Step, StepKind, is_join};
 
 /// The tasks with their copies, and every value in the memory of the device that makes it. Results that
 /// the user keeps end in the host's memory.
 pub fn transfer(
-    tasks: TaskGraph,
+    mut tasks: TaskGraph,
     graph: &LayerGraph,
     groups: &Groups,
     machine: &Machine,
     kept: &[Kept],
 ) -> TaskGraph {
-    let mut pass =
-        Pass { graph, groups, machine, out: TaskGraph::default(), copies: HashMap::new(), moved: Vec::new() };
-    let mut output_of: HashMap<u32, (u32, &BlockSet)> = HashMap::new();
-    for (output, kept) in kept.iter().enumerate() {
-        output_of.insert(kept.layer, (output as u32, &kept.blocks));
+    let outputs = Outputs::new(kept, groups);
+    if tasks.tasks.iter().all(|task| machine.memory_of(task.device) == MemoryId::HOST) {
+        for task in &mut tasks.tasks {
+            (task.memory, task.output) = (MemoryId::HOST, outputs.of(task).unwrap_or(Step::NO_OUTPUT));
+        }
+        return tasks;
     }
+    let out = TaskGraph::with_capacity(tasks.tasks.len());
+    let mut pass = Pass { graph, groups, machine, out, copies: HashMap::new(), moved: Vec::new() };
     for (at, task) in tasks.tasks.iter().enumerate() {
         let memory = machine.memory_of(task.device);
         let operands: Vec<(u32, u16)> = tasks
@@ -35,9 +38,7 @@ pub fn transfer(
             .iter()
             .map(|&(from, input)| (pass.value_in(pass.moved[from as usize], memory), input))
             .collect();
-        let output = output_of.get(&task.layer).filter(|_| is_result(task.kind));
-        let output =
-            output.filter(|(_, blocks)| blocks.contains(task.block as usize)).map(|(output, _)| *output);
+        let output = outputs.of(task);
         let own = if memory == MemoryId::HOST { output.unwrap_or(Step::NO_OUTPUT) } else { Step::NO_OUTPUT };
         let made = pass.out.push(Step { memory, output: own, ..*task }, operands);
         if let (Some(output), false) = (output, memory == MemoryId::HOST) {
@@ -87,6 +88,31 @@ fn is_result(kind: StepKind) -> bool {
             | StepKind::Call
             | StepKind::Wait
     )
+}
+
+/// For each group, the output that it is and the blocks of it that are kept.
+struct Outputs<'a> {
+    groups: &'a Groups,
+    of: Vec<Option<(u32, &'a BlockSet)>>,
+}
+
+impl<'a> Outputs<'a> {
+    fn new(kept: &'a [Kept], groups: &'a Groups) -> Self {
+        let mut of = vec![None; groups.iter().len()];
+        for (output, kept) in kept.iter().enumerate() {
+            of[kept.layer as usize] = Some((output as u32, &kept.blocks));
+        }
+        Outputs { groups, of }
+    }
+
+    /// The output that a task's value is part of.
+    fn of(&self, task: &Step) -> Option<u32> {
+        let (output, blocks) = self.of[task.layer as usize].filter(|_| is_result(task.kind))?;
+        if is_join(task, &self.groups.group(GroupId(task.layer)).op) {
+            return None;
+        }
+        blocks.contains(task.block as usize).then_some(output)
+    }
 }
 
 struct Pass<'a> {

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::plan::effective::merged;
 use crate::plan::error::PlanError;
 use crate::settings::Settings;
-use crate::steps::{Plan, PlanLayer};
+use crate::steps::{Plan, PlanLayer, is_join};
 
 /// Checks a whole plan. O(steps + operands).
 ///
@@ -69,6 +69,9 @@ fn terms(plan: &Plan) -> Result<(), PlanError> {
             return Err(PlanError::Bug { pass: "terms", problem });
         };
         let Some((retries, timeout, used)) = asked[step.layer as usize] else { continue };
+        if is_join(&step, &plan.layers[step.layer as usize].op) {
+            continue;
+        }
         let used = if step.kind.is_copy() { 0 } else { used };
         if (terms.retries, terms.timeout, terms.resources.len()) != (retries, timeout, used) {
             let problem = format!("step {index} lost annotations of its layer");
