@@ -269,11 +269,13 @@ fn results_are_checked_as_plain_values_are() {
 }
 
 #[test]
-fn a_layer_is_placed_whole() {
-    for key in ["device", "gpu", "workers", "allow_other_workers"] {
+fn a_layer_is_placed_and_kept_whole() {
+    for key in ["device", "gpu", "workers", "allow_other_workers", "checkpoint"] {
         let error = Annotations::new().set(key, by("by-row", |_| Value::Null)).unwrap_err().to_string();
         assert!(
-            error.starts_with(&format!("annotation '{key}' can't be by-row(key): a layer is placed whole")),
+            error.starts_with(&format!(
+                "annotation '{key}' can't be by-row(key): a layer is placed and kept whole"
+            )),
             "{error}"
         );
     }

@@ -61,7 +61,7 @@ impl Source for InMemory {
 
     /// A handle, not the content: hashing gigabytes to name a layer would cost more than computing it.
     fn token(&self) -> Token {
-        Tokenizer::new("memory").int(self.handle as i64).finish()
+        Tokenizer::new("memory").int(self.handle as i64).of_process().finish()
     }
 
     fn dtype(&self) -> DType {

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::plan::effective::merged;
 use crate::plan::error::PlanError;
 use crate::settings::Settings;
-use crate::steps::{Plan, PlanLayer, StepKind};
+use crate::steps::{Plan, PlanLayer};
 
 /// Checks a whole plan. O(steps + operands).
 ///

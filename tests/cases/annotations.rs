@@ -239,6 +239,7 @@ pub(super) fn values_of_all_keys() -> Vec<(&'static str, Value, Value)> {
         ("workers", "gpu0".into(), json!(["gpu*", "host"]).into()),
         ("allow_other_workers", true.into(), false.into()),
         ("timeout", "1 s".into(), "2 h".into()),
+        ("checkpoint", true.into(), false.into()),
         ("note", json!({"deep": [1, null]}).into(), by_row().into()),
     ]
 }
@@ -296,6 +297,7 @@ fn a08_bad_values_are_refused_where_given() {
         ("workers", vec![json!([]).into(), json!(["gpu0", 1]).into(), "gpu[".into(), "".into(), 1.into()]),
         ("workers", vec![json!(["gpu0", ["gpu1"]]).into(), Value::List(vec![by_row().into()])]),
         ("allow_other_workers", vec![1.into(), "yes".into(), Value::Null]),
+        ("checkpoint", vec![1.into(), "true".into(), Value::Null]),
         ("timeout", vec!["soon".into(), "-1 s".into(), 30.into(), "0 s".into(), Duration::ZERO.into()]),
         ("note", vec![nan(), Value::List(vec![1.into(), nan()]), table_with("deep", f64::INFINITY.into())]),
         (
