@@ -132,13 +132,13 @@ fn tokens_are_the_same_on_every_platform() {
         (Token::of(&(1, 2.0, "x")), "c191ab5b32f9bfff0df18cd9cd22c0aa"),
         (Token::of(&Some(1)), "f7f336415055452234b268b67645c5d0"),
         (Token::of(&None::<i64>), "cc87a1f33b8ea09297650072fe834104"),
-        (Token::of(&HashSet::from(["a", "b", "c"])), "5faed53001acc26e17c62f254da0917a"),
-        (Token::of(&HashMap::from([("a", 1), ("b", 2)])), "96e6d94c2ff52ee218f8c89fcea81e80"),
+        (Token::of(&HashSet::from(["a", "b", "c"])), "dd029abed1c6746c99f0982fd0c4ad42"),
+        (Token::of(&HashMap::from([("a", 1), ("b", 2)])), "94a1f5494686d42684f035dd8fbdf322"),
         (
             Token::of(&Key::new("x", [KeyPart::from(0), "part".into(), 1.5.into()]).unwrap()),
             "345b8243080206ad1158c610813d5f80",
         ),
-        (Token::of(&token), "1743a71c8b445196ce6a1cdc969001ea"),
+        (Token::of(&token), "fc9fce3fe5f20bb34948ca93c1c2f8ec"),
         (block.token().unwrap(), "129c41fbece305d5399badcbbb3f16f0"),
         (
             Block::from_slice([2], &[1.0f32, -0.0]).unwrap().token().unwrap(),
