@@ -17,6 +17,7 @@ use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::{CopyRule, Op};
 use crate::machine::{Backend, DeviceId, Machine};
 use crate::plan;
+use crate::plan::known::Known;
 use crate::report::Report;
 use crate::settings::{Config, Settings};
 use crate::steps::Plan;
@@ -161,7 +162,7 @@ impl Session {
         let graph = graph.with_outputs(owned)?;
         let overrides = self.settings.overrides.clone().then(overrides);
         let settings = Settings { overrides, ..self.settings.clone() };
-        let plan = plan::plan(&graph, &self.machine, &settings)?;
+        let plan = plan::plan(&graph, &Known::none(), &self.machine, &settings)?;
         Ok(Prepared { plan, plan_s: started.elapsed().as_secs_f64(), graph })
     }
 

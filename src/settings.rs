@@ -1,6 +1,7 @@
 //! What the user settled for a run, resolved from flags, environment and the pipeline file.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::annotate::{Annotations, Overrides};
 use crate::units::Bytes;
@@ -20,6 +21,8 @@ pub struct Config {
     pub allow_software_gpu: Option<bool>,
     /// Amounts of custom resources, by name.
     pub resources: Option<BTreeMap<String, f64>>,
+    /// The directory in which finished blocks are kept, and from which a later run takes them.
+    pub resume: Option<PathBuf>,
     /// The session's default annotations. Those of several places merge, the nearer place inside.
     pub annotations: Annotations,
     /// Annotations over those of the layers. Those of the nearer place come later, and win.
@@ -51,6 +54,7 @@ impl Config {
             deny_fallback: self.deny_fallback.or(other.deny_fallback),
             allow_software_gpu: self.allow_software_gpu.or(other.allow_software_gpu),
             resources: self.resources.or(other.resources),
+            resume: self.resume.or(other.resume),
             annotations: other.annotations.inner(&self.annotations),
             overrides: other.overrides.then(&self.overrides),
         }
@@ -65,6 +69,7 @@ impl Config {
             deny_fallback: self.deny_fallback.unwrap_or(false),
             allow_software_gpu: self.allow_software_gpu.unwrap_or(false),
             resources: self.resources.unwrap_or_default(),
+            resume: self.resume,
             annotations: self.annotations,
             overrides: self.overrides,
         }
@@ -87,6 +92,8 @@ pub struct Settings {
     pub allow_software_gpu: bool,
     /// Amounts of custom resources, by name.
     pub resources: BTreeMap<String, f64>,
+    /// The directory in which finished blocks are kept, and from which a later run takes them.
+    pub resume: Option<PathBuf>,
     /// What holds for layers that don't say otherwise.
     pub annotations: Annotations,
     /// What holds for layers whatever they say.

@@ -11,6 +11,7 @@ use outcrop::graph::layer::Layer;
 use outcrop::graph::layer_graph::LayerGraph;
 use outcrop::graph::op::{Op, Sink, TransferError};
 use outcrop::machine::Machine;
+use outcrop::plan::known::Known;
 use outcrop::plan::{PlanError, plan};
 use outcrop::settings::{Config, Settings};
 use outcrop::shape::Region;
@@ -32,7 +33,7 @@ fn layers(arrays: &[&Array]) -> LayerGraph {
 }
 
 fn planned(arrays: &[&Array], machine_name: &str) -> Result<Plan, PlanError> {
-    plan(&layers(arrays), &machine(machine_name), &settings())
+    plan(&layers(arrays), &Known::none(), &machine(machine_name), &settings())
 }
 
 fn device(name: &str) -> Annotations {
@@ -193,7 +194,7 @@ fn a_fallback_keeps_the_name_of_the_layer_that_fell_back() {
     let wished = annotate(device("prefer-gpu"), || (&x * 2.0).named("wished"));
     let after = (&wished + 1.0).named("after");
     let machine = machine("cpu-only");
-    let plan = plan(&layers(&[&after]), &machine, &settings()).unwrap();
+    let plan = plan(&layers(&[&after]), &Known::none(), &machine, &settings()).unwrap();
     assert_eq!(plan.layers.len(), 2, "both are on the host, and fuse: {plan}");
     let text = outcrop::report::Report::of_plan(&plan, &machine, 0.0).to_string();
     assert!(text.contains("fallback to the host: wished: this machine has no GPU"), "{text}");
@@ -232,7 +233,7 @@ fn a_memory_annotation_counts_in_the_peak() {
 }
 
 fn plan_with(array: &Array, name: &str, settings: &Settings) -> Result<Plan, PlanError> {
-    plan(&layers(&[array]), &machine(name), settings)
+    plan(&layers(&[array]), &Known::none(), &machine(name), settings)
 }
 
 #[test]

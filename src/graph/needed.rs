@@ -60,14 +60,18 @@ impl Node<'_> {
         }
     }
 
-    /// `needed` and what it reads of the node itself: tasks and custom operations may read earlier values of theirs.
-    fn closed(&self, needed: &BlockSet) -> Result<BlockSet, GraphError> {
+    /// `needed` and what that reads of the node itself, where values aren't `there`: tasks and custom operations may
+    /// read earlier values of theirs.
+    fn closed(&self, needed: &BlockSet, there: &BlockSet) -> Result<BlockSet, GraphError> {
         let (Op::Tasks(_) | Op::Custom(_), BlockSet::Some(blocks)) = (self.op, needed) else {
             return Ok(needed.clone());
         };
         let mut open = blocks.to_vec();
         let mut all: BTreeSet<usize> = open.iter().copied().collect();
         while let Some(block) = open.pop() {
+            if there.contains(block) {
+                continue;
+            }
             for read in self.reads(block)?.iter().filter(|read| read.input == Read::OWN) {
                 if all.insert(read.block) {
                     open.push(read.block);
@@ -78,7 +82,8 @@ impl Node<'_> {
     }
 }
 
-/// Adds to `needed`, which says what is asked of each node, what that needs. `kept` is what there is of a node.
+/// Adds to `needed`, which says what is asked of each node, what that needs. `kept` is what there is of a node, and
+/// `there` what of it exists already: it may be needed, and needs nothing itself.
 /// Nodes come after those that they read. O(nodes) where whole nodes are needed, O(values) where parts are.
 ///
 /// # Errors
@@ -86,6 +91,7 @@ impl Node<'_> {
 pub fn propagate(
     nodes: &[Node<'_>],
     kept: impl Fn(usize) -> BlockSet,
+    there: impl Fn(usize) -> BlockSet,
     needed: &mut [BlockSet],
 ) -> Result<(), GraphError> {
     let mut asked: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
@@ -98,13 +104,17 @@ pub fn propagate(
         if needed[at].is_empty(count) {
             continue;
         }
+        let there = there(at);
+        if needed[at].iter(count).all(|block| there.contains(block)) {
+            continue;
+        }
         node.after.iter().for_each(|&other| needed[other] = kept(other));
-        if needed[at] == BlockSet::All && reads_everything(node.op) {
+        if needed[at] == BlockSet::All && there.is_empty(count) && reads_everything(node.op) {
             node.inputs.iter().for_each(|&input| needed[input] = kept(input));
             continue;
         }
-        needed[at] = node.closed(&needed[at])?;
-        for block in needed[at].iter(count) {
+        needed[at] = node.closed(&needed[at], &there)?;
+        for block in needed[at].iter(count).filter(|&block| !there.contains(block)) {
             for Read { input, block } in node.reads(block)? {
                 if input != Read::OWN {
                     asked[node.inputs[usize::from(input)]].push(block);

@@ -229,8 +229,15 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// What a person calls it: a path, or "memory".
     fn describe(&self) -> String;
 
-    /// Identifies the content.
+    /// Identifies the content while graphs are built: quickly, by a name, a time or a handle if need be.
     fn token(&self) -> Token;
+
+    /// Identifies the content to other processes and later runs, by what is read: called when values are kept to be
+    /// resumed from. O(bytes); asked again, it may remember.
+    ///
+    /// # Errors
+    /// There is no telling: values made of it can't be kept.
+    fn content(&self) -> Result<Token, TransferError>;
 
     /// Element type.
     fn dtype(&self) -> DType;

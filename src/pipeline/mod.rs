@@ -184,6 +184,7 @@ fn config(settings: &schema::Settings) -> Result<Config, Vec<Problem>> {
         deny_fallback: settings.deny_fallback,
         allow_software_gpu: settings.allow_software_gpu,
         resources: settings.resources.clone(),
+        resume: None,
         annotations: evaluate::annotations::read(&settings.annotations)?,
         overrides: Overrides::new(),
     })

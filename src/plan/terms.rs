@@ -47,7 +47,7 @@ pub fn assign(
     let mut known: HashMap<(u32, u64, Vec<u32>), (u32, f64)> = HashMap::new();
     for (at, &owner) in owners.iter().enumerate() {
         let task = tasks.tasks[at];
-        let (terms, priority) = if task.kind == StepKind::Transfer {
+        let (terms, priority) = if matches!(task.kind, StepKind::Transfer | StepKind::Keep) {
             let from = tasks.operands(at as u32)[0].0 as usize;
             let terms = pass.out.terms[tasks.tasks[from].terms as usize].of_copy();
             (pass.number(terms), pass.out.priority[from])
@@ -64,6 +64,11 @@ pub fn assign(
                     *place.insert(made)
                 }
             }
+        };
+        // What exists is read: nothing is computed.
+        let terms = match task.kind {
+            StepKind::Recall => pass.number(pass.out.terms[terms as usize].of_copy()),
+            _ => terms,
         };
         tasks.tasks[at].terms = terms;
         pass.out.priority.push(priority);

@@ -86,6 +86,7 @@ fn is_result(kind: StepKind) -> bool {
             | StepKind::Finish
             | StepKind::Call
             | StepKind::Wait
+            | StepKind::Recall
     )
 }
 

@@ -69,7 +69,7 @@ fn terms(plan: &Plan) -> Result<(), PlanError> {
             return Err(PlanError::Bug { pass: "terms", problem });
         };
         let Some((retries, timeout, used)) = asked[step.layer as usize] else { continue };
-        let used = if step.kind.is_copy() { 0 } else { used };
+        let used = if step.kind.computes() { used } else { 0 };
         if (terms.retries, terms.timeout, terms.resources.len()) != (retries, timeout, used) {
             let problem = format!("step {index} lost annotations of its layer");
             return Err(PlanError::Bug { pass: "terms", problem });

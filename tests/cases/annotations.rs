@@ -15,6 +15,7 @@ use outcrop::graph::op::{Op, Sink, TransferError};
 use outcrop::key::Key;
 use outcrop::machine::Machine;
 use outcrop::plan::effective::Effective;
+use outcrop::plan::known::Known;
 use outcrop::plan::{PlanError, plan};
 use outcrop::session::Session;
 use outcrop::settings::{Config, Settings};
@@ -63,7 +64,7 @@ fn graph(arrays: &[&Array]) -> LayerGraph {
 }
 
 fn planned_on(machine_name: &str, arrays: &[&Array]) -> Result<Plan, PlanError> {
-    plan(&graph(arrays), &machine(machine_name), &settings())
+    plan(&graph(arrays), &Known::none(), &machine(machine_name), &settings())
 }
 
 /// The plan's layer that computes what the user calls `label`.
