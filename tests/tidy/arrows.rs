@@ -20,6 +20,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("token", &[]),
     ("units", &[]),
     ("value", &[]),
+    // Values' bytes on disk: known to those who run, and knowing nothing of runs.
+    ("store", &[]),
     ("graph", &[]),
     ("collections", &["graph"]),
     ("testing", &["graph", "collections"]),
@@ -50,6 +52,7 @@ const TABLE: &[(&str, &[&str])] = &[
         "exec",
         &[
             "steps",
+            "store",
             "device::contract",
             "kernel",
             "machine",
