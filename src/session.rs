@@ -1,5 +1,7 @@
 //! A session: a machine, its open devices, and the loop from collections to values.
 
+mod resume;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -10,18 +12,17 @@ use crate::device::contract::Device;
 use crate::device::host::Host;
 use crate::device::probe;
 use crate::error::Error;
-use crate::exec::{self, Control, Devices, ResultValue};
+use crate::exec::{self, Control, Devices, Outcome, ResultValue, RunInputs};
 use crate::graph::error::GraphError;
 use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::LayerGraph;
-use crate::graph::op::{CopyRule, Op};
+use crate::graph::op::{CopyRule, Op, Sink};
 use crate::machine::{Backend, DeviceId, Machine};
-use crate::plan;
-use crate::plan::known::Known;
 use crate::report::Report;
 use crate::settings::{Config, Settings};
 use crate::steps::Plan;
 use crate::units::Bytes;
+use resume::Resume;
 
 /// Runs collections on a machine.
 ///
@@ -41,6 +42,7 @@ pub struct Session {
     settings: Settings,
     notes: Vec<String>,
     open: Mutex<Vec<Option<Arc<dyn Device>>>>,
+    resume: Resume,
 }
 
 /// A plan that is ready to run, with what it was made from.
@@ -50,6 +52,7 @@ pub struct Prepared {
     /// Seconds that planning took.
     pub plan_s: f64,
     graph: LayerGraph,
+    settings: Settings,
 }
 
 /// What a run left.
@@ -73,7 +76,8 @@ impl Session {
     pub fn on(machine: Machine, config: Config) -> Self {
         let settings = config.or(Config::from_environment()).resolve(machine.host.cores);
         let devices = vec![None; machine.devices.len()];
-        Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices) }
+        let resume = Resume::new(settings.resume.as_deref());
+        Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices), resume }
     }
 
     /// The session with default annotations for all layers that don't say otherwise, inside those it has.
@@ -157,28 +161,66 @@ impl Session {
     /// # Errors
     /// The graph isn't valid; a pattern matches no layer; there is no plan.
     pub fn prepare_graph(&self, graph: &LayerGraph, overrides: &Overrides) -> Result<Prepared, Error> {
-        let started = Instant::now();
         graph.validate()?;
         let graph = graph.with_outputs(owned)?;
         let overrides = self.settings.overrides.clone().then(overrides);
-        let settings = Settings { overrides, ..self.settings.clone() };
-        let plan = plan::plan(&graph, &Known::none(), &self.machine, &settings)?;
-        Ok(Prepared { plan, plan_s: started.elapsed().as_secs_f64(), graph })
+        self.planned(graph, Settings { overrides, ..self.settings.clone() })
     }
 
-    /// Runs a plan, and puts the outputs of its sinks in place.
+    fn planned(&self, graph: LayerGraph, settings: Settings) -> Result<Prepared, Error> {
+        let started = Instant::now();
+        let plan = self.resume.plan(&graph, &self.machine, &settings)?;
+        Ok(Prepared { plan, plan_s: started.elapsed().as_secs_f64(), graph, settings })
+    }
+
+    /// Runs a plan, and puts the outputs of its sinks in place. Where a block that an earlier run kept turns out to be
+    /// damaged, it is forgotten, and a plan that computes it again is run instead; the report's notes say so.
+    ///
+    /// # Errors
+    /// The run failed; an output can't be put in place.
     pub fn run(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
-        let Prepared { plan, plan_s, graph } = prepared;
-        let devices = self.open_for(plan)?;
-        let outcome = exec::run(plan, &devices, control)?;
-        for &output in graph.outputs() {
-            if let Op::Store(sink) = graph.layer(output).op() {
-                sink.finish()?;
-            }
+        let (again, outcome) = self.attempts(prepared, control)?;
+        let prepared = again.as_ref().unwrap_or(prepared);
+        for sink in prepared.sinks() {
+            sink.finish()?;
         }
-        let report = Report::of_run(plan, &self.machine, &outcome.record, *plan_s);
+        let plan = &prepared.plan;
+        let mut report = Report::of_run(plan, &self.machine, &outcome.record, prepared.plan_s);
+        report.resume = self.resume.report()?;
         let results = plan.requested.iter().map(|&at| outcome.results[at as usize].clone()).collect();
         Ok(Completed { results, report })
+    }
+
+    /// Removes from the resume directory whatever no plan of this session could use, and returns how many blocks that
+    /// were: those of other pipelines and of former versions of this one.
+    ///
+    /// # Errors
+    /// The directory can't be written.
+    pub fn remove_unused(&self) -> Result<usize, Error> {
+        self.resume.remove_unused()
+    }
+
+    /// Runs a plan, or, when kept blocks of it are lost, the plans that compute them: the last of these comes back.
+    fn attempts(&self, prepared: &Prepared, control: &Control) -> Result<(Option<Prepared>, Outcome), Error> {
+        let mut again: Option<Prepared> = None;
+        let mut left = LOST_CHUNKS_MAX;
+        loop {
+            let prepared = again.as_ref().unwrap_or(prepared);
+            let devices = self.open_for(&prepared.plan)?;
+            let inputs = RunInputs { store: self.resume.store()?, ..RunInputs::default() };
+            let error = match exec::run(&prepared.plan, &devices, &inputs, control).map_err(Error::from) {
+                Ok(outcome) => return Ok((again, outcome)),
+                Err(error) => error,
+            };
+            // Whatever went wrong, the next run goes on from what this one kept.
+            let flushed = self.resume.flush();
+            let can_mend = error.is_lost_chunk() && left > 0 && flushed.is_ok();
+            let Some(host) = devices.device(DeviceId::HOST).filter(|_| can_mend) else { return Err(error) };
+            left -= 1;
+            self.resume.forget_damaged(&prepared.plan, &**host)?;
+            prepared.sinks().try_for_each(|sink| sink.restart())?;
+            again = Some(self.planned(prepared.graph.clone(), prepared.settings.clone())?);
+        }
     }
 
     fn open_for(&self, plan: &Plan) -> Result<Devices, Error> {
@@ -203,6 +245,19 @@ impl Session {
         Ok(Devices::new(open.clone()))
     }
 }
+
+impl Prepared {
+    fn sinks(&self) -> impl Iterator<Item = &Arc<dyn Sink>> {
+        self.graph.outputs().iter().filter_map(|&output| match self.graph.layer(output).op() {
+            Op::Store(sink) => Some(sink),
+            _ => None,
+        })
+    }
+}
+
+/// Plans that are run one after the other because kept blocks were lost. What was damaged before the run is found at
+/// the first; a disk that loses what was just written is no place to resume from.
+const LOST_CHUNKS_MAX: usize = 3;
 
 /// The ledger counts elements; allocators round small buffers up to lines and words. Their hard limit leaves
 /// room for that, so that what the ledger grants is there.

@@ -11,6 +11,7 @@ use crate::device::contract::Device;
 use crate::exec::control::{Control, StepEvent};
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::event::{Command, Event, Lane};
+use crate::exec::inputs::RunInputs;
 use crate::exec::reactor::Reactor;
 use crate::exec::record::RunRecord;
 use crate::exec::work::{ResultValue, Work};
@@ -55,13 +56,18 @@ pub struct Outcome {
 ///
 /// # Errors
 /// The first failure that no retry mended; cancellation. Whatever the run held is given back.
-pub fn run(plan: &Plan, devices: &Devices, control: &Control) -> Result<Outcome, ExecError> {
+pub fn run(
+    plan: &Plan,
+    devices: &Devices,
+    inputs: &RunInputs,
+    control: &Control,
+) -> Result<Outcome, ExecError> {
     let started = Instant::now();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .map_err(|error| ExecError::Start { message: error.to_string() })?;
-    let work = Work::prepare(plan, devices)?;
+    let work = Work::prepare(plan, devices, inputs)?;
     let mut core = Core {
         reactor: Reactor::new(plan),
         commands: Vec::new(),

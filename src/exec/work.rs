@@ -7,6 +7,7 @@ use crate::block::{Block, Layout, OutputBlock};
 use crate::device::contract::{Device, Program};
 use crate::exec::driver::Devices;
 use crate::exec::error::{ExecError, StepError};
+use crate::exec::inputs::RunInputs;
 use crate::graph::custom::{Call, Made, TaskError};
 use crate::graph::op::Op;
 use crate::ids::StepId;
@@ -19,6 +20,7 @@ use crate::value::{Object, Value};
 pub(super) struct Work<'a> {
     plan: &'a Plan,
     devices: &'a Devices,
+    inputs: &'a RunInputs,
     programs: Vec<Program>,
     /// The values that are alive, by the step that made them.
     values: Vec<Mutex<Option<Arc<Value>>>>,
@@ -54,7 +56,11 @@ impl ResultValue {
 
 impl<'a> Work<'a> {
     /// Compiles all kernels and makes room for the results.
-    pub(super) fn prepare(plan: &'a Plan, devices: &'a Devices) -> Result<Self, ExecError> {
+    pub(super) fn prepare(
+        plan: &'a Plan,
+        devices: &'a Devices,
+        inputs: &'a RunInputs,
+    ) -> Result<Self, ExecError> {
         for layer in &plan.layers {
             if devices.device(layer.device).is_none() {
                 let device = plan.device_names[usize::from(layer.device.0)].clone();
@@ -91,7 +97,7 @@ impl<'a> Work<'a> {
         };
         let results = plan.outputs.iter().map(result).collect::<Result<_, _>>()?;
         let values = (0..plan.steps.len()).map(|_| Mutex::new(None)).collect();
-        Ok(Work { plan, devices, programs, values, results })
+        Ok(Work { plan, devices, inputs, programs, values, results })
     }
 
     /// The results, when all steps are done.
@@ -140,6 +146,14 @@ impl<'a> Work<'a> {
                 let value = self.call(id, &step, layer, op)?;
                 self.keep(id, value);
             }
+            (StepKind::Keep, _) => {
+                let block = self.block(self.plan.operands(id)[0].step)?;
+                self.inputs.keep(layer, step.block as usize, &block)?;
+            }
+            (StepKind::Recall, _) => {
+                let value = self.recall(id, &step, layer)?;
+                self.keep(id, value);
+            }
             (StepKind::Wait, _) => self.keep(id, Object::new(()).into()),
             _ => {
                 let value = self.room(id, &step)?;
@@ -185,6 +199,21 @@ impl<'a> Work<'a> {
         let value = self.value(id)?;
         let problem = || StepError::Bug { problem: format!("the value of step {} is no block", id.0) };
         value.block().cloned().ok_or_else(problem)
+    }
+
+    /// A value that exists already. One that was handed over is shared, unless it is part of a result.
+    fn recall(&self, id: StepId, step: &Step, layer: &PlanLayer) -> Result<Value, StepError> {
+        let block = step.block as usize;
+        let is_result = matches!(self.results.get(step.output as usize), Some(Room::Whole(_)));
+        match self.inputs.handed(layer, block) {
+            Some(value) if is_result => same(value, Some(self.room(id, step)?)),
+            Some(value) => Ok(value.clone()),
+            None => {
+                let room = self.room(id, step)?;
+                self.inputs.recall(layer, block, &room)?;
+                Ok(room.into())
+            }
+        }
     }
 
     /// Calls a function that isn't Outcrop's own.

@@ -266,6 +266,9 @@ pub trait Sink: Send + Sync + fmt::Debug {
     /// Takes one block of the stored array.
     fn write(&self, region: &Region, block: &Block) -> Result<(), TransferError>;
 
+    /// Forgets the blocks that came: all of them will come again, from the first. Called between two runs.
+    fn restart(&self) -> Result<(), TransferError>;
+
     /// Makes the output visible under its final name, whole. Without this call nothing is left behind.
     fn finish(&self) -> Result<(), TransferError>;
 }

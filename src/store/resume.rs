@@ -34,8 +34,8 @@ use std::time::Instant;
 
 use self::folder::{Locked, segment_path};
 use self::manifest::{Manifest, Record, sync_folder};
-use super::StoreError;
 use self::state::{Pending, Segment, State};
+use super::StoreError;
 use super::chunk::{self, Content, DecodeError, Header, Kind};
 use super::figures::Figures;
 use super::file::read_exact_at;

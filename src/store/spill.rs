@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use super::StoreError;
 use super::chunk::{self, Content, DecodeError, Header, Kind};
 use super::figures::Figures;
 use super::file::{punch, read_exact_at, write_all_at};
 use super::space::{Extent, Space};
-use super::StoreError;
 use crate::block::Block;
 use crate::units::Bytes;
 
@@ -69,7 +69,8 @@ impl SpillStore {
     /// # Errors
     /// [`StoreError::Io`], when no file can be made there.
     pub fn new(folder: &Path, limit: Option<u64>) -> Result<Self, StoreError> {
-        let file = tempfile::tempfile_in(folder).map_err(StoreError::io("make a file for spilling in", folder))?;
+        let file =
+            tempfile::tempfile_in(folder).map_err(StoreError::io("make a file for spilling in", folder))?;
         Ok(SpillStore::on(file, folder, limit))
     }
 

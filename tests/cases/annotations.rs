@@ -102,6 +102,9 @@ impl Sink for Nowhere {
     fn write(&self, _region: &Region, _block: &Block) -> Result<(), TransferError> {
         Ok(())
     }
+    fn restart(&self) -> Result<(), TransferError> {
+        Ok(())
+    }
     fn finish(&self) -> Result<(), TransferError> {
         Ok(())
     }

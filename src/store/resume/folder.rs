@@ -59,9 +59,8 @@ pub fn with_files(
 ) -> Result<(HashMap<Token, Record>, u32), StoreError> {
     let files = segments(folder)?;
     let named: HashSet<u32> = chunks.values().map(|record| record.segment).collect();
-    let length = |number: &u32| {
-        std::fs::metadata(segment_path(folder, *number)).map_or(0, |metadata| metadata.len())
-    };
+    let length =
+        |number: &u32| std::fs::metadata(segment_path(folder, *number)).map_or(0, |metadata| metadata.len());
     let lengths: HashMap<u32, u64> = named.iter().map(|number| (*number, length(number))).collect();
     let mut missing: BTreeMap<u32, usize> = BTreeMap::new();
     chunks.retain(|_, record| {
@@ -141,7 +140,8 @@ fn check_owner(folder: &Path) -> Result<(), StoreError> {
 fn names(folder: &Path) -> Result<Vec<String>, StoreError> {
     let read = || {
         let entries = std::fs::read_dir(folder)?;
-        let name = |entry: io::Result<std::fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+        let name =
+            |entry: io::Result<std::fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
         entries.map(name).collect::<io::Result<Vec<String>>>()
     };
     let mut names = read().map_err(StoreError::io("read", folder))?;

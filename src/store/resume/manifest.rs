@@ -129,7 +129,8 @@ impl Manifest {
         let (unfinished, path) = (folder.join(UNFINISHED), folder.join(MANIFEST));
         let length = bytes.len() as u64;
         let make = || {
-            let file = File::options().read(true).write(true).create(true).truncate(true).open(&unfinished)?;
+            let file =
+                File::options().read(true).write(true).create(true).truncate(true).open(&unfinished)?;
             write_all_at(&file, &bytes, 0)?;
             file.sync_all()?;
             std::fs::rename(&unfinished, &path)?;
@@ -290,7 +291,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let mut manifest = Manifest::replace(folder, [record(0)].into_iter()).unwrap();
-        let file = std::mem::replace(&mut manifest.file, File::options().write(true).open("/dev/full").unwrap());
+        let file =
+            std::mem::replace(&mut manifest.file, File::options().write(true).open("/dev/full").unwrap());
         let error = manifest.append(&[record(1)], Vec::new).unwrap_err();
         assert!(matches!(error, StoreError::Full { .. }), "{error}");
         drop(file);

@@ -126,9 +126,8 @@ impl Segment {
         let header_bytes = Header::bytes_of(content.kind());
         let start = self.end + header_bytes as u64;
         let mut at = start;
-        let write = |bytes: &[u8], at| {
-            write_all_at(&self.file, bytes, at).map_err(StoreError::writing(path, needed))
-        };
+        let write =
+            |bytes: &[u8], at| write_all_at(&self.file, bytes, at).map_err(StoreError::writing(path, needed));
         let header = chunk::encode(content, WORTH, &mut |bytes| {
             write(bytes, at)?;
             at += bytes.len() as u64;

@@ -162,7 +162,8 @@ fn threads_share_a_store() {
             scope.spawn(move || {
                 let mut kept = std::collections::VecDeque::new();
                 for round in 0..40 {
-                    let block = noise(1 + (thread as usize * 7_919 * round) % 30_000, thread + round as u32 * 4);
+                    let block =
+                        noise(1 + (thread as usize * 7_919 * round) % 30_000, thread + round as u32 * 4);
                     kept.push_back((store.write(&block).unwrap(), block));
                     if kept.len() > 5 {
                         let (spilled, block) = kept.pop_front().unwrap();
