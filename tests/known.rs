@@ -7,6 +7,8 @@ use outcrop::annotate::{Annotations, Overrides, annotate};
 use outcrop::block::Block;
 use outcrop::collections::Array;
 use outcrop::collections::array::{Index, Over};
+use outcrop::device::host::Host;
+use outcrop::exec::{Control, Devices, RunInputs, run};
 use outcrop::graph::layer::{Layer, labelled};
 use outcrop::graph::layer_graph::LayerGraph;
 use outcrop::graph::op::{Op, Sink, TransferError};
@@ -17,6 +19,7 @@ use outcrop::plan::plan;
 use outcrop::settings::{Config, Settings};
 use outcrop::shape::Region;
 use outcrop::steps::{Plan, Step, StepKind};
+use outcrop::value::Value;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -154,7 +157,7 @@ fn checkpoints_outputs_and_what_sinks_read_are_kept_unless_they_are_known() {
         let op = Op::Store(Arc::new(Nowhere));
         Array::from_layer(Layer::new(op, vec![layer.clone()], layer.chunks().clone(), layer.dtype()))
     };
-    let graph = graph(&[&store(&stored), &total]);
+    let graph = graph(&[&store(&stored).named("write"), &total]);
     let mut known = Known::keeping(graph.contents());
     known.add("between", 2, KnownAt::Store);
     let plan = planned(&graph, &known);
@@ -213,6 +216,25 @@ fn keeping_and_recalling_take_no_resources() {
         seen.insert(step.kind.name());
     }
     assert_eq!(seen, BTreeSet::from(["keep", "map", "recall"]));
+}
+
+/// Values that are handed over are taken as they are: these say another thing than what would be computed.
+#[test]
+fn a_run_takes_the_values_that_it_is_given() {
+    let y = (source() * 2.0).named("y");
+    let z = (&y + 1.0).named("z");
+    let plan = planned(&graph(&[&y, &z]), &known(&[("y", 1), ("z", 3)]));
+    let value = |value: f32| Value::from(Block::from_slice([2], &[value; 2]).unwrap());
+    let values = [(("y".into(), 1), value(10.0)), (("z".into(), 3), value(-1.0))];
+    let inputs = RunInputs { values: Arc::new(values.into()), ..RunInputs::default() };
+    let devices = Devices::new(vec![Some(Arc::new(Host::new(None)))]);
+    let outcome = run(&plan, &devices, &inputs, &Control::new()).unwrap();
+    let results: Vec<Vec<f32>> =
+        outcome.results.iter().map(|result| result.array().unwrap().to_vec().unwrap()).collect();
+    assert_eq!(results[0], [2., 2., 10., 10., 2., 2., 2., 2.]);
+    assert_eq!(results[1], [3., 3., 11., 11., 3., 3., -1., -1.]);
+    let none = run(&plan, &devices, &RunInputs::default(), &Control::new()).unwrap_err().to_string();
+    assert!(none.contains("there is no store"), "{none}");
 }
 
 /// Steps that compute, by layer, kind and block, each as often as it is there.
