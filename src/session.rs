@@ -12,12 +12,13 @@ use crate::device::contract::Device;
 use crate::device::host::Host;
 use crate::device::probe;
 use crate::error::Error;
-use crate::exec::{self, Control, Devices, Outcome, ResultValue, RunInputs};
+use crate::exec::{Control, Devices, Engine, Limits, Outcome, ResultValue, RunInputs, RunOptions};
 use crate::graph::error::GraphError;
 use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::{CopyRule, Op, Sink};
-use crate::machine::{Backend, DeviceId, Machine};
+use crate::machine::{Backend, DeviceId, Machine, MemoryId};
+use crate::plan;
 use crate::report::Report;
 use crate::settings::{Config, Settings};
 use crate::steps::Plan;
@@ -42,13 +43,14 @@ pub struct Session {
     settings: Settings,
     notes: Vec<String>,
     open: Mutex<Vec<Option<Arc<dyn Device>>>>,
+    engine: Engine,
     resume: Resume,
 }
 
 /// A plan that is ready to run, with what it was made from.
 pub struct Prepared {
     /// The plan.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// Seconds that planning took.
     pub plan_s: f64,
     graph: LayerGraph,
@@ -76,8 +78,9 @@ impl Session {
     pub fn on(machine: Machine, config: Config) -> Self {
         let settings = config.or(Config::from_environment()).resolve(machine.host.cores);
         let devices = vec![None; machine.devices.len()];
+        let engine = Engine::new(&limits(&machine, &settings));
         let resume = Resume::new(settings.resume.as_deref());
-        Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices), resume }
+        Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices), engine, resume }
     }
 
     /// The session with default annotations for all layers that don't say otherwise, inside those it has.
@@ -170,7 +173,7 @@ impl Session {
     fn planned(&self, graph: LayerGraph, settings: Settings) -> Result<Prepared, Error> {
         let started = Instant::now();
         let plan = self.resume.plan(&graph, &self.machine, &settings)?;
-        Ok(Prepared { plan, plan_s: started.elapsed().as_secs_f64(), graph, settings })
+        Ok(Prepared { plan: Arc::new(plan), plan_s: started.elapsed().as_secs_f64(), graph, settings })
     }
 
     /// Runs a plan, and puts the outputs of its sinks in place. Where a block that an earlier run kept turns out to be
@@ -208,7 +211,9 @@ impl Session {
             let prepared = again.as_ref().unwrap_or(prepared);
             let devices = self.open_for(&prepared.plan)?;
             let inputs = RunInputs { store: self.resume.store()?, ..RunInputs::default() };
-            let error = match exec::run(&prepared.plan, &devices, &inputs, control).map_err(Error::from) {
+            let options = RunOptions { inputs, ..RunOptions::default() };
+            let outcome = self.engine.run(&prepared.plan, &devices, options, control);
+            let error = match outcome.map_err(Error::from) {
                 Ok(outcome) => return Ok((again, outcome)),
                 Err(error) => error,
             };
@@ -258,6 +263,18 @@ impl Prepared {
 /// Plans that are run one after the other because kept blocks were lost. What was damaged before the run is found at
 /// the first; a disk that loses what was just written is no place to resume from.
 const LOST_CHUNKS_MAX: usize = 3;
+
+/// What the machine and the settings give all runs of a session together.
+fn limits(machine: &Machine, settings: &Settings) -> Limits {
+    let memory =
+        |at: usize| plan::memory::budget(machine, settings, MemoryId(at as u16)).map(|bytes| bytes.0);
+    Limits {
+        threads: settings.threads,
+        memories: (0..machine.memories.len()).map(memory).collect(),
+        resources: settings.resources.values().copied().collect(),
+        devices: machine.devices.len(),
+    }
+}
 
 /// The ledger counts elements; allocators round small buffers up to lines and words. Their hard limit leaves
 /// room for that, so that what the ledger grants is there.

@@ -8,7 +8,7 @@ use outcrop::block::Block;
 use outcrop::collections::Array;
 use outcrop::collections::array::{Index, Over};
 use outcrop::device::host::Host;
-use outcrop::exec::{Control, Devices, RunInputs, run};
+use outcrop::exec::{Control, Devices, Engine, Limits, RunInputs, RunOptions};
 use outcrop::graph::layer::{Layer, labelled};
 use outcrop::graph::layer_graph::LayerGraph;
 use outcrop::graph::op::{Op, Sink, TransferError};
@@ -223,17 +223,21 @@ fn keeping_and_recalling_take_no_resources() {
 fn a_run_takes_the_values_that_it_is_given() {
     let y = (source() * 2.0).named("y");
     let z = (&y + 1.0).named("z");
-    let plan = planned(&graph(&[&y, &z]), &known(&[("y", 1), ("z", 3)]));
+    let plan = Arc::new(planned(&graph(&[&y, &z]), &known(&[("y", 1), ("z", 3)])));
     let value = |value: f32| Value::from(Block::from_slice([2], &[value; 2]).unwrap());
     let values = [(("y".into(), 1), value(10.0)), (("z".into(), 3), value(-1.0))];
     let inputs = RunInputs { values: Arc::new(values.into()), ..RunInputs::default() };
     let devices = Devices::new(vec![Some(Arc::new(Host::new(None)))]);
-    let outcome = run(&plan, &devices, &inputs, &Control::new()).unwrap();
+    let engine = Engine::new(&Limits::of(&plan));
+    let run = |inputs: RunInputs| {
+        engine.run(&plan, &devices, RunOptions { inputs, ..RunOptions::default() }, &Control::new())
+    };
+    let outcome = run(inputs).unwrap();
     let results: Vec<Vec<f32>> =
         outcome.results.iter().map(|result| result.array().unwrap().to_vec().unwrap()).collect();
     assert_eq!(results[0], [2., 2., 10., 10., 2., 2., 2., 2.]);
     assert_eq!(results[1], [3., 3., 11., 11., 3., 3., -1., -1.]);
-    let none = run(&plan, &devices, &RunInputs::default(), &Control::new()).unwrap_err().to_string();
+    let none = run(RunInputs::default()).unwrap_err().to_string();
     assert!(none.contains("there is no store"), "{none}");
 }
 
