@@ -18,6 +18,9 @@ use crate::steps::{Plan, StepKind};
 use crate::store::resume::ResumeStore;
 use crate::token::Token;
 
+/// Notes that a report spells out: a damaged directory may have one for each of 10^5 blocks.
+const NOTES_MAX: usize = 8;
+
 /// A session's resume directory; it is opened with the first plan, and locked until the session ends.
 #[derive(Default)]
 pub(super) struct Resume {
@@ -131,7 +134,11 @@ impl Resume {
     pub(super) fn report(&self) -> Result<Option<ResumeReport>, Error> {
         let Some((folder, store)) = self.folder.as_deref().zip(self.store()?) else { return Ok(None) };
         let unsaved = store.flush().err().map(|error| error.to_string());
-        let notes = store.take_notes().iter().map(ToString::to_string).chain(unsaved).collect();
+        let found = store.take_notes();
+        let more =
+            found.len().checked_sub(NOTES_MAX + 1).map(|more| format!("and {} more like these", more + 1));
+        let notes =
+            found.iter().take(NOTES_MAX).map(ToString::to_string).chain(more).chain(unsaved).collect();
         Ok(Some(ResumeReport { folder: folder.display().to_string(), notes }))
     }
 

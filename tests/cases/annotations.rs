@@ -301,7 +301,6 @@ fn a08_bad_values_are_refused_where_given() {
         ("workers", vec![json!([]).into(), json!(["gpu0", 1]).into(), "gpu[".into(), "".into(), 1.into()]),
         ("workers", vec![json!(["gpu0", ["gpu1"]]).into(), Value::List(vec![by_row().into()])]),
         ("allow_other_workers", vec![1.into(), "yes".into(), Value::Null]),
-        ("checkpoint", vec![1.into(), "true".into(), Value::Null]),
         ("timeout", vec!["soon".into(), "-1 s".into(), 30.into(), "0 s".into(), Duration::ZERO.into()]),
         ("note", vec![nan(), Value::List(vec![1.into(), nan()]), table_with("deep", f64::INFINITY.into())]),
         (
