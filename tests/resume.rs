@@ -3,6 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use outcrop::annotate::{Annotations, annotate};
+use outcrop::collections::Array;
+use outcrop::collections::array::Over;
+use outcrop::exec::Control;
+use outcrop::machine::Machine;
+use outcrop::session::Session;
+use outcrop::settings::Config;
 use outcrop::store::resume::ResumeStore;
 use serde_json::Value;
 
@@ -209,6 +216,43 @@ fn a_folder_serves_one_run_at_a_time() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("another run uses"));
     drop(store);
     assert_eq!(scratch.resumed().of_all(), [ALL, ALL, ALL]);
+}
+
+/// From Rust: arrays in memory are known by their elements, and blocks of other pipelines stay until they are removed.
+#[test]
+fn sessions_resume_what_is_made_of_arrays_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = format!("{}/examples/machines/cpu-only.toml", env!("CARGO_MANIFEST_DIR"));
+    let machine = Machine::from_toml(&std::fs::read_to_string(machine).unwrap()).unwrap();
+    let session = || {
+        let resume = Some(folder.path().join("kept"));
+        Session::on(machine.clone(), Config { threads: Some(2), resume, ..Config::default() })
+    };
+    let sum = |last: f32| {
+        let x = Array::from_slice([4], &[1., 2., 3., last]).rechunk(&[2]);
+        let y = annotate(Annotations::new().with_checkpoint(true).unwrap(), || (x * 2.0).named("y"));
+        y.sum(&Over::all()).named("sum")
+    };
+    let counts = |session: &Session, array: &Array| {
+        let report =
+            session.run(&session.prepare(&[array.layer().unwrap().clone()]).unwrap(), &Control::new());
+        let layers = report.unwrap().report.layers;
+        layers
+            .into_iter()
+            .filter(|layer| layer.op != "load")
+            .map(|layer| (layer.recalled, layer.kept))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&session(), &sum(4.)), [(0, 2), (0, 1)]);
+    let second = session();
+    assert_eq!(counts(&second, &sum(4.)), [(0, 0), (1, 0)]);
+    assert_eq!(counts(&second, &sum(5.)), [(0, 2), (0, 1)]);
+    assert_eq!(second.compute(&sum(4.)).unwrap().to_scalar::<f32>(), Some(20.));
+    assert_eq!(second.remove_unused().unwrap(), 0, "this session used all of it");
+    drop(second);
+    let third = session();
+    assert_eq!(counts(&third, &sum(5.)), [(0, 0), (1, 0)]);
+    assert_eq!(third.remove_unused().unwrap(), 3, "the blocks of the first sum");
 }
 
 /// So many blocks that the store makes them safe a dozen times in a run.
