@@ -84,6 +84,7 @@ pub mod settings;
 pub mod shape;
 pub mod steps;
 pub mod store;
+pub mod task;
 pub mod testing;
 pub mod token;
 pub mod units;

@@ -12,7 +12,9 @@ use crate::device::contract::Device;
 use crate::device::host::Host;
 use crate::device::probe;
 use crate::error::Error;
-use crate::exec::{Control, Devices, Engine, Limits, Outcome, ResultValue, RunInputs, RunOptions};
+use crate::exec::{
+    Control, Devices, Engine, ExecError, Limits, Outcome, ResultValue, RunInputs, RunOptions, Running, Trace,
+};
 use crate::graph::error::GraphError;
 use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::LayerGraph;
@@ -63,6 +65,8 @@ pub struct Completed {
     pub results: Vec<ResultValue>,
     /// What happened.
     pub report: Report,
+    /// Every attempt at a step of the plan, when the [`Control`] was told to trace.
+    pub trace: Option<Trace>,
 }
 
 impl Session {
@@ -121,6 +125,36 @@ impl Session {
         nested::compute(collections, self)
     }
 
+    /// As [`Session::compute`], for code that awaits: the future may be polled on any executor, several are under way at
+    /// once, and dropping one cancels its run. Planning happens when it is first polled.
+    ///
+    /// ```
+    /// # use outcrop::collections::{Array, array::Over};
+    /// # use outcrop::session::Session;
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let session = Session::new(Default::default());
+    /// let x = Array::arange(0.0, 1.0, 1000);
+    /// let (sum, mean) = (x.sum(&Over::all()), x.mean(&Over::all()));
+    /// let (sum, mean) = tokio::try_join!(session.compute_async(&sum), session.compute_async(&mean))?;
+    /// assert_eq!((sum.to_scalar(), mean.to_scalar()), (Some(499_500.0), Some(499.5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Session::compute`].
+    pub async fn compute_async<C: Collections>(&self, collections: &C) -> Result<C::Values, Error> {
+        let computed = match nested::graph_of(collections)? {
+            Some(graph) => {
+                let prepared = self.prepare_graph(&graph, &Overrides::new())?;
+                computed(&graph, self.run_async(&prepared, &Control::new()).await?)
+            }
+            None => Computed::default(),
+        };
+        Ok(collections.finalize_each(&computed)?)
+    }
+
     /// The same collections with their values computed and held; see [`Collection::persist`](crate::collections::Collection::persist).
     ///
     /// # Errors
@@ -176,14 +210,59 @@ impl Session {
         Ok(Prepared { plan: Arc::new(plan), plan_s: started.elapsed().as_secs_f64(), graph, settings })
     }
 
-    /// Runs a plan, and puts the outputs of its sinks in place. Where a block that an earlier run kept turns out to be
-    /// damaged, it is forgotten, and a plan that computes it again is run instead; the report's notes say so.
+    /// Runs a plan, and puts the outputs of its sinks in place. Other runs of the session may be under way. Where a block
+    /// that an earlier run kept turns out to be damaged, it is forgotten, and a plan that computes it again is run
+    /// instead; the report's notes say so.
     ///
     /// # Errors
-    /// The run failed; an output can't be put in place.
+    /// A device can't be opened; the run failed; an output can't be put in place.
     pub fn run(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
-        let (again, outcome) = self.attempts(prepared, control)?;
-        let prepared = again.as_ref().unwrap_or(prepared);
+        let (mut again, mut left) = (None, LOST_CHUNKS_MAX);
+        loop {
+            let prepared = again.as_ref().unwrap_or(prepared);
+            match self.start(prepared, control)?.wait() {
+                Ok(outcome) => return self.complete(prepared, outcome),
+                Err(error) => again = Some(self.mended(prepared, error, &mut left)?),
+            }
+        }
+    }
+
+    async fn run_async(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
+        let (mut again, mut left) = (None, LOST_CHUNKS_MAX);
+        loop {
+            let prepared = again.as_ref().unwrap_or(prepared);
+            match self.start(prepared, control)?.await {
+                Ok(outcome) => return self.complete(prepared, outcome),
+                Err(error) => again = Some(self.mended(prepared, error, &mut left)?),
+            }
+        }
+    }
+
+    fn start(&self, prepared: &Prepared, control: &Control) -> Result<Running, Error> {
+        let devices = self.open_for(&prepared.plan)?;
+        let inputs = RunInputs { store: self.resume.store()?, ..RunInputs::default() };
+        let options = RunOptions { inputs, ..RunOptions::default() };
+        Ok(self.engine.submit(&prepared.plan, &devices, options, control)?)
+    }
+
+    /// The plan to run after one that failed, where it did because kept blocks were lost.
+    ///
+    /// # Errors
+    /// The error itself, in all other cases.
+    fn mended(&self, prepared: &Prepared, error: ExecError, left: &mut usize) -> Result<Prepared, Error> {
+        // Whatever went wrong, the next run goes on from what this one kept.
+        let flushed = self.resume.flush();
+        let error = Error::from(error);
+        let devices = self.open_for(&prepared.plan)?;
+        let can_mend = error.is_lost_chunk() && *left > 0 && flushed.is_ok();
+        let Some(host) = devices.device(DeviceId::HOST).filter(|_| can_mend) else { return Err(error) };
+        *left -= 1;
+        self.resume.forget_damaged(&prepared.plan, &**host)?;
+        prepared.sinks().try_for_each(|sink| sink.restart())?;
+        self.planned(prepared.graph.clone(), prepared.settings.clone())
+    }
+
+    fn complete(&self, prepared: &Prepared, outcome: Outcome) -> Result<Completed, Error> {
         for sink in prepared.sinks() {
             sink.finish()?;
         }
@@ -191,7 +270,7 @@ impl Session {
         let mut report = Report::of_run(plan, &self.machine, &outcome.record, prepared.plan_s);
         report.resume = self.resume.report()?;
         let results = plan.requested.iter().map(|&at| outcome.results[at as usize].clone()).collect();
-        Ok(Completed { results, report })
+        Ok(Completed { results, report, trace: outcome.record.trace })
     }
 
     /// Removes from the resume directory whatever no plan of this session could use, and returns how many blocks that
@@ -201,31 +280,6 @@ impl Session {
     /// The directory can't be written.
     pub fn remove_unused(&self) -> Result<usize, Error> {
         self.resume.remove_unused()
-    }
-
-    /// Runs a plan, or, when kept blocks of it are lost, the plans that compute them: the last of these comes back.
-    fn attempts(&self, prepared: &Prepared, control: &Control) -> Result<(Option<Prepared>, Outcome), Error> {
-        let mut again: Option<Prepared> = None;
-        let mut left = LOST_CHUNKS_MAX;
-        loop {
-            let prepared = again.as_ref().unwrap_or(prepared);
-            let devices = self.open_for(&prepared.plan)?;
-            let inputs = RunInputs { store: self.resume.store()?, ..RunInputs::default() };
-            let options = RunOptions { inputs, ..RunOptions::default() };
-            let outcome = self.engine.run(&prepared.plan, &devices, options, control);
-            let error = match outcome.map_err(Error::from) {
-                Ok(outcome) => return Ok((again, outcome)),
-                Err(error) => error,
-            };
-            // Whatever went wrong, the next run goes on from what this one kept.
-            let flushed = self.resume.flush();
-            let can_mend = error.is_lost_chunk() && left > 0 && flushed.is_ok();
-            let Some(host) = devices.device(DeviceId::HOST).filter(|_| can_mend) else { return Err(error) };
-            left -= 1;
-            self.resume.forget_damaged(&prepared.plan, &**host)?;
-            prepared.sinks().try_for_each(|sink| sink.restart())?;
-            again = Some(self.planned(prepared.graph.clone(), prepared.settings.clone())?);
-        }
     }
 
     fn open_for(&self, plan: &Plan) -> Result<Devices, Error> {
@@ -320,17 +374,21 @@ impl Runner for Overriding<'_> {
 
     fn run_graph(&self, graph: &LayerGraph) -> Result<Computed, Error> {
         let prepared = self.session.prepare_graph(graph, &self.overrides)?;
-        let completed = self.session.run(&prepared, &Control::new())?;
-        let mut computed = Computed::default();
-        let is_kept = |layer: &&Arc<Layer>| !matches!(layer.op(), Op::Store(_));
-        for (layer, result) in graph.output_layers().iter().filter(is_kept).zip(completed.results) {
-            match result {
-                ResultValue::Array(array) => computed.add_array(layer, array),
-                ResultValue::Values(values) => computed.add_values(layer, graph.asked_of(layer), values),
-            }
-        }
-        Ok(computed)
+        Ok(computed(graph, self.session.run(&prepared, &Control::new())?))
     }
+}
+
+/// The results of a graph's run, by layer.
+fn computed(graph: &LayerGraph, completed: Completed) -> Computed {
+    let mut computed = Computed::default();
+    let is_kept = |layer: &&Arc<Layer>| !matches!(layer.op(), Op::Store(_));
+    for (layer, result) in graph.output_layers().iter().filter(is_kept).zip(completed.results) {
+        match result {
+            ResultValue::Array(array) => computed.add_array(layer, array),
+            ResultValue::Values(values) => computed.add_values(layer, graph.asked_of(layer), values),
+        }
+    }
+    computed
 }
 
 /// An output that is a source is copied: its blocks are the source's own memory, or a file's.

@@ -52,7 +52,7 @@ pub struct ResumeStore {
     state: Mutex<State>,
     /// Files with this number and above are this store's.
     first_own: u32,
-    _lock: File,
+    lock: File,
 }
 
 impl ResumeStore {
@@ -75,7 +75,7 @@ impl ResumeStore {
             manifest: Mutex::new(opened.manifest),
             state: Mutex::new(State::new(chunks, next_segment, notes)),
             first_own: next_segment,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -276,6 +276,8 @@ impl Drop for ResumeStore {
     fn drop(&mut self) {
         // Whoever must know calls `flush` before.
         let _ = self.flush();
+        // Closing isn't enough: a process that is just being started holds the file too, until it runs its program.
+        let _ = self.lock.unlock();
     }
 }
 

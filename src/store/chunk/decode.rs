@@ -2,8 +2,7 @@
 
 use std::io;
 
-use super::shuffle::unshuffle;
-use super::{Damage, Encoding, Header, Kind, PIECE_BYTES, Scratch, room};
+use super::{Damage, Encoding, Header, Kind, PIECE_BYTES, Scratch, planes, room};
 use crate::block::{Block, for_each_row};
 
 /// A chunk can't be read.
@@ -41,8 +40,8 @@ pub fn decode_block(
         return Err(DecodeError::Mismatch);
     };
     Scratch::lend(|scratch| {
-        let Scratch { gathered, shuffled, packed } = scratch;
-        let mut pieces = Pieces::new(header, read, shuffled, packed);
+        let Scratch { gathered, by_plane, packed } = scratch;
+        let mut pieces = Pieces::new(header, read, by_plane, packed);
         if into.layout.is_contiguous() {
             // SAFETY: a contiguous layout covers exactly these bytes of a buffer that the block keeps alive; nobody
             // else touches a block that is being made, and any bits are bytes.
@@ -69,7 +68,7 @@ pub fn decode_bytes(
     bytes.try_reserve_exact(length).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
     bytes.resize(length, 0);
     Scratch::lend(|scratch| {
-        let mut pieces = Pieces::new(header, read, &mut scratch.shuffled, &mut scratch.packed);
+        let mut pieces = Pieces::new(header, read, &mut scratch.by_plane, &mut scratch.packed);
         bytes.chunks_mut(PIECE_BYTES).try_for_each(|piece| pieces.next(piece))?;
         pieces.finish()
     })?;
@@ -80,7 +79,7 @@ pub fn decode_bytes(
 struct Pieces<'a> {
     header: &'a Header,
     read: &'a mut dyn FnMut(&mut [u8]) -> io::Result<()>,
-    shuffled: &'a mut Vec<u8>,
+    by_plane: &'a mut Vec<u8>,
     packed: &'a mut Vec<u8>,
     checksum: crc32fast::Hasher,
     left: u64,
@@ -90,11 +89,11 @@ impl<'a> Pieces<'a> {
     fn new(
         header: &'a Header,
         read: &'a mut dyn FnMut(&mut [u8]) -> io::Result<()>,
-        shuffled: &'a mut Vec<u8>,
+        by_plane: &'a mut Vec<u8>,
         packed: &'a mut Vec<u8>,
     ) -> Self {
         let checksum = crc32fast::Hasher::new();
-        Pieces { header, read, shuffled, packed, checksum, left: header.stored_bytes }
+        Pieces { header, read, by_plane, packed, checksum, left: header.stored_bytes }
     }
 
     /// Fills `to`, whose length is that of the next piece.
@@ -115,16 +114,14 @@ impl<'a> Pieces<'a> {
         let result = self.read(room(&mut packed, length));
         *self.packed = packed;
         result?;
-        let is_shuffled = self.header.encoding == Encoding::ShuffledLz4;
-        let target = if is_shuffled { room(self.shuffled, to.len()) } else { &mut *to };
-        match lz4_flex::block::decompress_into(&self.packed[..length], target) {
-            Ok(bytes) if bytes == target.len() => {}
-            _ => return Err(Damage::Piece.into()),
-        }
-        if is_shuffled {
-            unshuffle(&self.shuffled[..to.len()], self.header.kind.element_bytes(), to);
-        }
-        Ok(())
+        let packed = &self.packed[..length];
+        let result = match self.header.encoding {
+            Encoding::Planes => planes::decompress(packed, room(self.by_plane, to.len()), to),
+            _ => {
+                lz4_flex::block::decompress_into(packed, to).ok().filter(|bytes| *bytes == to.len()).map(drop)
+            }
+        };
+        result.ok_or(DecodeError::Damaged(Damage::Piece))
     }
 
     /// Whether all bytes were read, and are those that were written.

@@ -2,8 +2,7 @@
 
 use lz4_flex::block::{compress_into, get_maximum_output_size};
 
-use super::shuffle::shuffle;
-use super::{Content, Encoding, Header, PIECE_BYTES, Place, Scratch, room};
+use super::{Content, Encoding, Header, PIECE_BYTES, Place, Scratch, planes, room};
 use crate::block::{Block, for_each_row};
 use crate::shape::Region;
 
@@ -20,13 +19,12 @@ pub fn encode<E>(
     sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Header, E> {
     Scratch::lend(|scratch| {
-        let Scratch { gathered, shuffled, packed } = scratch;
-        let encoding = encoding(content, worth, gathered, shuffled, packed);
-        let element_bytes = content.kind.element_bytes();
+        let Scratch { gathered, by_plane, packed } = scratch;
+        let encoding = encoding(content, worth, gathered, by_plane, packed);
         let mut checksum = crc32fast::Hasher::new();
         let mut stored_bytes = 0;
         for_each_piece(content, gathered, &mut |piece| {
-            let stored = pack(piece, element_bytes, encoding, shuffled, packed);
+            let stored = pack(piece, encoding, by_plane, packed);
             checksum.update(stored);
             stored_bytes += stored.len() as u64;
             sink(stored)
@@ -42,21 +40,18 @@ fn encoding(
     content: &Content,
     worth: f32,
     gathered: &mut Vec<u8>,
-    shuffled: &mut Vec<u8>,
+    by_plane: &mut Vec<u8>,
     packed: &mut Vec<u8>,
 ) -> Encoding {
     let sample = (content.bytes() as usize / 16).clamp(*SAMPLE_BYTES.start(), *SAMPLE_BYTES.end());
     let Some(piece) = middle(content, sample, gathered) else { return Encoding::Raw };
-    let element_bytes = content.kind.element_bytes();
-    let mut share = |encoding| {
-        pack(piece, element_bytes, encoding, shuffled, packed).len() as f32 / piece.len().max(1) as f32
-    };
-    let plain = share(Encoding::Lz4);
-    // Shuffling costs about as much time as compressing what compresses well.
-    let shuffled = if element_bytes > 1 { share(Encoding::ShuffledLz4) } else { plain };
-    match (plain, shuffled) {
-        (plain, shuffled) if plain.min(shuffled) >= worth => Encoding::Raw,
-        (plain, shuffled) if shuffled < 0.9 * plain && plain > 0.05 => Encoding::ShuffledLz4,
+    let mut share =
+        |encoding| pack(piece, encoding, by_plane, packed).len() as f32 / piece.len().max(1) as f32;
+    let (plain, split) = (share(Encoding::Lz4), share(Encoding::Planes));
+    match plain.min(split) {
+        least if least >= worth => Encoding::Raw,
+        // Splitting takes time of its own.
+        _ if split < 0.9 * plain => Encoding::Planes,
         _ => Encoding::Lz4,
     }
 }
@@ -65,9 +60,8 @@ fn encoding(
 fn middle<'a>(content: &Content<'a>, sample: usize, gathered: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     match content.place {
         Place::Bytes(bytes) => {
-            let element_bytes = content.kind.element_bytes();
-            let length = sample.min(bytes.len()) / element_bytes * element_bytes;
-            let start = (bytes.len() - length) / 2 / element_bytes * element_bytes;
+            let length = sample.min(bytes.len());
+            let start = ((bytes.len() - length) / 2).next_multiple_of(8).min(bytes.len() - length);
             Some(&bytes[start..start + length])
         }
         Place::Strided(block) => {
@@ -158,28 +152,23 @@ fn copy_element(to: &mut [u8], from: &[u8]) {
 /// The piece as it is on disk: raw, or a length in front of it. A length equal to the piece's says that it is raw.
 fn pack<'a>(
     piece: &'a [u8],
-    element_bytes: usize,
     encoding: Encoding,
-    shuffled: &mut Vec<u8>,
+    by_plane: &mut Vec<u8>,
     packed: &'a mut Vec<u8>,
 ) -> &'a [u8] {
     const LENGTH: usize = size_of::<u32>();
-    let source = match encoding {
+    let most = get_maximum_output_size(piece.len()).max(planes::size_max(piece.len()));
+    let target = room(packed, LENGTH + most);
+    let length = match encoding {
         Encoding::Raw => return piece,
-        Encoding::Lz4 => piece,
-        Encoding::ShuffledLz4 => {
-            let planes = room(shuffled, piece.len());
-            shuffle(piece, element_bytes, planes);
-            planes
-        }
+        Encoding::Lz4 => compress_into(piece, &mut target[LENGTH..]).unwrap_or(usize::MAX),
+        Encoding::Planes => planes::compress(piece, room(by_plane, piece.len()), &mut target[LENGTH..]),
     };
-    let target = room(packed, LENGTH + get_maximum_output_size(piece.len()));
-    let length = match compress_into(source, &mut target[LENGTH..]) {
-        Ok(length) if length < piece.len() => length,
-        _ => {
-            target[LENGTH..LENGTH + piece.len()].copy_from_slice(piece);
-            piece.len()
-        }
+    let length = if length < piece.len() {
+        length
+    } else {
+        target[LENGTH..LENGTH + piece.len()].copy_from_slice(piece);
+        piece.len()
     };
     target[..LENGTH].copy_from_slice(&(length as u32).to_le_bytes());
     &target[..LENGTH + length]

@@ -17,8 +17,8 @@ pub enum Encoding {
     Raw,
     /// LZ4, piece by piece; each piece with its length in front.
     Lz4,
-    /// Bytes of a piece in the order of their place in their elements, then LZ4.
-    ShuffledLz4,
+    /// LZ4 too, with a piece's bytes by their place in words of eight bytes.
+    Planes,
 }
 
 /// What a chunk is, how it is written, and what must come out of it.
@@ -111,7 +111,7 @@ impl Header {
 
 impl Encoding {
     /// By their number on disk.
-    const ALL: [Encoding; 3] = [Encoding::Raw, Encoding::Lz4, Encoding::ShuffledLz4];
+    const ALL: [Encoding; 3] = [Encoding::Raw, Encoding::Lz4, Encoding::Planes];
 }
 
 fn kind(fixed: &[u8], varying: &[u8]) -> Option<Kind> {
