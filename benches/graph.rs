@@ -163,5 +163,5 @@ fn fuse_chain() -> f64 {
     let layer = chain().layer().expect("the chain is well formed").clone();
     let graph = LayerGraph::from_outputs(&[layer]).expect("no name clashes");
     let annotations = vec![Annotations::new(); graph.layer_count()];
-    best(|| fuse(&graph, &annotations, |_, _| true))
+    best(|| fuse(&graph, &annotations, |_| false, |_, _| true))
 }

@@ -31,6 +31,7 @@
 //! | `workers` | names or globs, at least one | inner | when the same devices are left | no | the planner |
 //! | `allow_other_workers` | `true` or `false`, default `false`: `workers` is a preference | inner | when equal, absent as `false` | no | the planner |
 //! | `timeout` | more than nothing: `"30 s"` | inner | when both absent | yes | the driver, when the attempt ends |
+//! | `checkpoint` | `true` or `false`, default `false`: an earlier run's blocks are resumed from | inner | with what it reads; never with what reads it | no | the planner; the resume directory |
 //! | any other | any JSON value | inner | never in the way; each source layer keeps its own | yes | handed to report and observer |
 //!
 //! **By key**: the value may be a [`KeyFunction`], which gives each block its own. A function stands where a plain
@@ -39,8 +40,13 @@
 //! both (clones of one), they have the same blocks, and what the function gives for each of these may be joined
 //! by the row above; beside a plain value or none it doesn't fuse. Custom functions are never in the way. Functions
 //! are called in planning, once for each block that is needed; a result is checked as a plain value is. A
-//! reduction's tasks go by the block that they end in. What places a layer can't be a function: a layer is
-//! placed whole.
+//! reduction's tasks go by the block that they end in. What places a layer can't be a function, and neither can
+//! `checkpoint`: a layer is placed, and kept, whole.
+//!
+//! **Checkpoints** keep whole values, so a layer that carries one ends its kernel: a scope around a chain of ten maps makes
+//! ten kernels of it, where one around the last map makes one. Layers that are parts of one expression of a pipeline
+//! file are one layer here: what is kept is its result. Without a resume directory nothing is written, and the kernels
+//! are the same.
 //!
 //! **Copies** between memories are tried again as often as the tasks whose values they move, within the same
 //! timeout and with the same priority; they take no resources and no memory beyond the value.
@@ -147,6 +153,7 @@ struct Fields {
     workers: Option<Vec<String>>,
     allow_other_workers: Option<bool>,
     timeout: Option<Duration>,
+    checkpoint: Option<bool>,
     custom: BTreeMap<String, serde_json::Value>,
     /// By key. A key has a plain value or a function, `resources` also both: its names go over the function's.
     functions: BTreeMap<String, KeyFunction>,
@@ -173,6 +180,7 @@ static EMPTY: Fields = Fields {
     workers: None,
     allow_other_workers: None,
     timeout: None,
+    checkpoint: None,
     custom: BTreeMap::new(),
     functions: BTreeMap::new(),
 };
@@ -265,6 +273,11 @@ impl Annotations {
         self.set("timeout", timeout)
     }
 
+    /// Sets `checkpoint`: whether a run with a resume directory keeps the layer's blocks there.
+    pub fn with_checkpoint(self, checkpoint: bool) -> Result<Annotations, AnnotationError> {
+        self.set("checkpoint", checkpoint)
+    }
+
     /// Whether nothing is set and outer annotations shine through.
     pub fn is_empty(&self) -> bool {
         *self.fields() == EMPTY
@@ -334,6 +347,11 @@ impl Annotations {
     /// `timeout`, where given.
     pub fn timeout(&self) -> Option<Duration> {
         self.fields().timeout
+    }
+
+    /// `checkpoint`; absent is false.
+    pub fn checkpoint(&self) -> bool {
+        self.fields().checkpoint.unwrap_or(false)
     }
 
     /// Every annotation that Outcrop gives no meaning to.

@@ -6,6 +6,7 @@ use crate::graph::error::GraphError;
 use crate::graph::op::TransferError;
 use crate::machine::MachineError;
 use crate::plan::PlanError;
+use crate::store::StoreError;
 
 /// What a session's methods return.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,9 @@ pub enum Error {
     /// A machine's description is wrong.
     #[error(transparent)]
     Machine(#[from] MachineError),
+    /// The resume directory can't be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// An output couldn't be put in place.
     #[error(transparent)]
     Output(#[from] TransferError),
@@ -48,6 +52,12 @@ pub enum ErrorClass {
 }
 
 impl Error {
+    /// Whether a kept value couldn't be read, so that computing it again helps.
+    pub fn is_lost_chunk(&self) -> bool {
+        let Error::Exec(ExecError::Step { source, .. }) = self else { return false };
+        matches!(&**source, StepError::Store(error) if error.is_lost_chunk())
+    }
+
     /// What kind of trouble it is.
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -61,7 +71,7 @@ impl Error {
             ) => ErrorClass::User,
             Error::Plan(PlanError::Bug { .. }) => ErrorClass::Bug,
             Error::Device(error) => device_class(error),
-            Error::Output(_) => ErrorClass::Resource,
+            Error::Output(_) | Error::Store(_) => ErrorClass::Resource,
             Error::Exec(error) => match error {
                 ExecError::Cancelled => ErrorClass::Cancelled,
                 ExecError::Start { .. } | ExecError::Starved | ExecError::Deadline { .. } => {
@@ -78,7 +88,7 @@ impl Error {
                     | StepError::Timeout { .. }
                     | StepError::Abandoned { .. }
                     | StepError::Task(_) => ErrorClass::User,
-                    StepError::Transfer(_) => ErrorClass::Resource,
+                    StepError::Transfer(_) | StepError::Store(_) => ErrorClass::Resource,
                 },
             },
         }

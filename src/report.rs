@@ -35,6 +35,18 @@ pub struct Report {
     pub run_s: Option<f64>,
     /// The files written.
     pub outputs: Vec<String>,
+    /// What became of the resume directory, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumeReport>,
+}
+
+/// A run's resume directory; what was taken from it and put there is said with each layer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResumeReport {
+    /// The directory.
+    pub folder: String,
+    /// What was wrong with it, and put right.
+    pub notes: Vec<String>,
 }
 
 /// One layer of the plan.
@@ -54,8 +66,15 @@ pub struct LayerReport {
     pub reason: String,
     /// Why it didn't run where it was asked to, if so.
     pub fallback: Option<String>,
-    /// Steps.
+    /// Steps that compute.
     pub tasks: u64,
+    /// Blocks that an earlier run left, and that are read.
+    pub recalled: u64,
+    /// Blocks that are kept for later runs.
+    pub kept: u64,
+    /// Why its blocks aren't kept though they should be, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
     /// Attempts at them, failed ones included; transfers of its values count as its attempts.
     pub attempts: u64,
     /// Bytes of its result.
@@ -136,6 +155,7 @@ impl Report {
             plan_s,
             run_s: None,
             outputs: plan.layers.iter().filter_map(sink).collect(),
+            resume: None,
         }
     }
 
@@ -167,6 +187,9 @@ fn layer_report(layer: &PlanLayer, machine: &Machine) -> LayerReport {
         reason: layer.reason.clone(),
         fallback: layer.fallback.clone(),
         tasks: layer.tasks,
+        recalled: layer.recalled,
+        kept: layer.kept,
+        not_kept: layer.not_kept.clone(),
         attempts: 0,
         bytes: if holds_nothing { 0 } else { (shape.elements() * layer.dtype.size()) as u64 },
         dtype: if layer.is_array() { layer.dtype.to_string() } else { "object".to_owned() },
@@ -259,6 +282,7 @@ impl fmt::Display for Report {
         self.write_changed(f)?;
         self.write_chunks(f)?;
         self.write_transfers(f)?;
+        self.write_resume(f)?;
         self.write_memory(f)?;
         let predicted = format_seconds(self.predicted_s);
         let Some(run_s) = self.run_s else { return writeln!(f, "time: predicted {predicted}") };
@@ -363,6 +387,25 @@ impl Report {
             writeln!(f, "  {} → {}: {}, {}", edge.from, edge.to, copies(edge.count), Bytes(edge.bytes))?;
         }
         Ok(())
+    }
+
+    /// What was taken from an earlier run, what is left for a later one, and what can't be.
+    fn write_resume(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folder = self.resume.as_ref().map_or("the resume directory", |resume| &resume.folder);
+        for layer in &self.layers {
+            let (name, all) = (&layer.name, layer.recalled + layer.kept);
+            if layer.recalled > 0 {
+                writeln!(f, "resumed: {} of {all} blocks of '{name}' from {folder}", layer.recalled)?;
+            }
+            if layer.kept > 0 {
+                writeln!(f, "kept: {} of {all} blocks of '{name}' in {folder}", layer.kept)?;
+            }
+            if let Some(reason) = &layer.not_kept {
+                writeln!(f, "not kept: '{name}': {reason}")?;
+            }
+        }
+        let notes = self.resume.iter().flat_map(|resume| &resume.notes);
+        notes.into_iter().try_for_each(|note| writeln!(f, "note: {folder}: {note}"))
     }
 
     /// Chunks that nobody asked for are said.

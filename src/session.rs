@@ -1,5 +1,7 @@
 //! A session: a machine, its open devices, and the loop from collections to values.
 
+mod resume;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -10,17 +12,20 @@ use crate::device::contract::Device;
 use crate::device::host::Host;
 use crate::device::probe;
 use crate::error::Error;
-use crate::exec::{Control, Devices, Engine, Limits, Outcome, ResultValue, RunOptions, Running, Trace};
+use crate::exec::{
+    Control, Devices, Engine, ExecError, Limits, Outcome, ResultValue, RunInputs, RunOptions, Running, Trace,
+};
 use crate::graph::error::GraphError;
 use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::LayerGraph;
-use crate::graph::op::{CopyRule, Op};
+use crate::graph::op::{CopyRule, Op, Sink};
 use crate::machine::{Backend, DeviceId, Machine, MemoryId};
 use crate::plan;
 use crate::report::Report;
 use crate::settings::{Config, Settings};
 use crate::steps::Plan;
 use crate::units::Bytes;
+use resume::Resume;
 
 /// Runs collections on a machine.
 ///
@@ -41,6 +46,7 @@ pub struct Session {
     notes: Vec<String>,
     open: Mutex<Vec<Option<Arc<dyn Device>>>>,
     engine: Engine,
+    resume: Resume,
 }
 
 /// A plan that is ready to run, with what it was made from.
@@ -50,6 +56,7 @@ pub struct Prepared {
     /// Seconds that planning took.
     pub plan_s: f64,
     graph: LayerGraph,
+    settings: Settings,
 }
 
 /// What a run left.
@@ -76,7 +83,8 @@ impl Session {
         let settings = config.or(Config::from_environment()).resolve(machine.host.cores);
         let devices = vec![None; machine.devices.len()];
         let engine = Engine::new(&limits(&machine, &settings));
-        Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices), engine }
+        let resume = Resume::new(settings.resume.as_deref());
+        Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices), engine, resume }
     }
 
     /// The session with default annotations for all layers that don't say otherwise, inside those it has.
@@ -140,8 +148,7 @@ impl Session {
         let computed = match nested::graph_of(collections)? {
             Some(graph) => {
                 let prepared = self.prepare_graph(&graph, &Overrides::new())?;
-                let outcome = self.start(&prepared, &Control::new())?.await?;
-                computed(&graph, self.complete(&prepared, outcome)?)
+                computed(&graph, self.run_async(&prepared, &Control::new()).await?)
             }
             None => Computed::default(),
         };
@@ -191,39 +198,88 @@ impl Session {
     /// # Errors
     /// The graph isn't valid; a pattern matches no layer; there is no plan.
     pub fn prepare_graph(&self, graph: &LayerGraph, overrides: &Overrides) -> Result<Prepared, Error> {
-        let started = Instant::now();
         graph.validate()?;
         let graph = graph.with_outputs(owned)?;
         let overrides = self.settings.overrides.clone().then(overrides);
-        let settings = Settings { overrides, ..self.settings.clone() };
-        let plan = plan::plan(&graph, &self.machine, &settings)?;
-        Ok(Prepared { plan: Arc::new(plan), plan_s: started.elapsed().as_secs_f64(), graph })
+        self.planned(graph, Settings { overrides, ..self.settings.clone() })
     }
 
-    /// Runs a plan, and puts the outputs of its sinks in place. Other runs of the session may be under way.
+    fn planned(&self, graph: LayerGraph, settings: Settings) -> Result<Prepared, Error> {
+        let started = Instant::now();
+        let plan = self.resume.plan(&graph, &self.machine, &settings)?;
+        Ok(Prepared { plan: Arc::new(plan), plan_s: started.elapsed().as_secs_f64(), graph, settings })
+    }
+
+    /// Runs a plan, and puts the outputs of its sinks in place. Other runs of the session may be under way. Where a block
+    /// that an earlier run kept turns out to be damaged, it is forgotten, and a plan that computes it again is run
+    /// instead; the report's notes say so.
     ///
     /// # Errors
     /// A device can't be opened; the run failed; an output can't be put in place.
     pub fn run(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
-        let outcome = self.start(prepared, control)?.wait()?;
-        self.complete(prepared, outcome)
+        let (mut again, mut left) = (None, LOST_CHUNKS_MAX);
+        loop {
+            let prepared = again.as_ref().unwrap_or(prepared);
+            match self.start(prepared, control)?.wait() {
+                Ok(outcome) => return self.complete(prepared, outcome),
+                Err(error) => again = Some(self.mended(prepared, error, &mut left)?),
+            }
+        }
+    }
+
+    async fn run_async(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
+        let (mut again, mut left) = (None, LOST_CHUNKS_MAX);
+        loop {
+            let prepared = again.as_ref().unwrap_or(prepared);
+            match self.start(prepared, control)?.await {
+                Ok(outcome) => return self.complete(prepared, outcome),
+                Err(error) => again = Some(self.mended(prepared, error, &mut left)?),
+            }
+        }
     }
 
     fn start(&self, prepared: &Prepared, control: &Control) -> Result<Running, Error> {
         let devices = self.open_for(&prepared.plan)?;
-        Ok(self.engine.submit(&prepared.plan, &devices, RunOptions::default(), control)?)
+        let inputs = RunInputs { store: self.resume.store()?, ..RunInputs::default() };
+        let options = RunOptions { inputs, ..RunOptions::default() };
+        Ok(self.engine.submit(&prepared.plan, &devices, options, control)?)
+    }
+
+    /// The plan to run after one that failed, where it did because kept blocks were lost.
+    ///
+    /// # Errors
+    /// The error itself, in all other cases.
+    fn mended(&self, prepared: &Prepared, error: ExecError, left: &mut usize) -> Result<Prepared, Error> {
+        // Whatever went wrong, the next run goes on from what this one kept.
+        let flushed = self.resume.flush();
+        let error = Error::from(error);
+        let devices = self.open_for(&prepared.plan)?;
+        let can_mend = error.is_lost_chunk() && *left > 0 && flushed.is_ok();
+        let Some(host) = devices.device(DeviceId::HOST).filter(|_| can_mend) else { return Err(error) };
+        *left -= 1;
+        self.resume.forget_damaged(&prepared.plan, &**host)?;
+        prepared.sinks().try_for_each(|sink| sink.restart())?;
+        self.planned(prepared.graph.clone(), prepared.settings.clone())
     }
 
     fn complete(&self, prepared: &Prepared, outcome: Outcome) -> Result<Completed, Error> {
-        let Prepared { plan, plan_s, graph } = prepared;
-        for &output in graph.outputs() {
-            if let Op::Store(sink) = graph.layer(output).op() {
-                sink.finish()?;
-            }
+        for sink in prepared.sinks() {
+            sink.finish()?;
         }
-        let report = Report::of_run(plan, &self.machine, &outcome.record, *plan_s);
+        let plan = &prepared.plan;
+        let mut report = Report::of_run(plan, &self.machine, &outcome.record, prepared.plan_s);
+        report.resume = self.resume.report()?;
         let results = plan.requested.iter().map(|&at| outcome.results[at as usize].clone()).collect();
         Ok(Completed { results, report, trace: outcome.record.trace })
+    }
+
+    /// Removes from the resume directory whatever no plan of this session could use, and returns how many blocks that
+    /// were: those of other pipelines and of former versions of this one.
+    ///
+    /// # Errors
+    /// The directory can't be written.
+    pub fn remove_unused(&self) -> Result<usize, Error> {
+        self.resume.remove_unused()
     }
 
     fn open_for(&self, plan: &Plan) -> Result<Devices, Error> {
@@ -248,6 +304,19 @@ impl Session {
         Ok(Devices::new(open.clone()))
     }
 }
+
+impl Prepared {
+    fn sinks(&self) -> impl Iterator<Item = &Arc<dyn Sink>> {
+        self.graph.outputs().iter().filter_map(|&output| match self.graph.layer(output).op() {
+            Op::Store(sink) => Some(sink),
+            _ => None,
+        })
+    }
+}
+
+/// Plans that are run one after the other because kept blocks were lost. What was damaged before the run is found at
+/// the first; a disk that loses what was just written is no place to resume from.
+const LOST_CHUNKS_MAX: usize = 3;
 
 /// What the machine and the settings give all runs of a session together.
 fn limits(machine: &Machine, settings: &Settings) -> Limits {

@@ -1,6 +1,7 @@
 //! What the user settled for a run, resolved from flags, environment and the pipeline file.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use crate::annotate::{Annotations, Overrides};
 use crate::units::Bytes;
@@ -22,6 +23,8 @@ pub struct Config {
     pub resources: Option<BTreeMap<String, f64>>,
     /// Plans are checked when they are made.
     pub verify: Option<bool>,
+    /// The directory in which finished blocks are kept, and from which a later run takes them.
+    pub resume: Option<PathBuf>,
     /// The session's default annotations. Those of several places merge, the nearer place inside.
     pub annotations: Annotations,
     /// Annotations over those of the layers. Those of the nearer place come later, and win.
@@ -54,6 +57,7 @@ impl Config {
             allow_software_gpu: self.allow_software_gpu.or(other.allow_software_gpu),
             resources: self.resources.or(other.resources),
             verify: self.verify.or(other.verify),
+            resume: self.resume.or(other.resume),
             annotations: other.annotations.inner(&self.annotations),
             overrides: other.overrides.then(&self.overrides),
         }
@@ -69,6 +73,7 @@ impl Config {
             allow_software_gpu: self.allow_software_gpu.unwrap_or(false),
             resources: self.resources.unwrap_or_default(),
             verify: self.verify.unwrap_or(true),
+            resume: self.resume,
             annotations: self.annotations,
             overrides: self.overrides,
         }
@@ -93,6 +98,8 @@ pub struct Settings {
     pub resources: BTreeMap<String, f64>,
     /// Plans are checked when they are made: a fault of the planner's own is an error instead of a wrong run.
     pub verify: bool,
+    /// The directory in which finished blocks are kept, and from which a later run takes them.
+    pub resume: Option<PathBuf>,
     /// What holds for layers that don't say otherwise.
     pub annotations: Annotations,
     /// What holds for layers whatever they say.

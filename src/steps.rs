@@ -25,6 +25,7 @@ use crate::kernel::Kernel;
 use crate::key::{Key, KeyError};
 use crate::machine::{DeviceId, MemoryId};
 use crate::shape::{Region, Shape};
+use crate::token::{Token, Tokenizer};
 use crate::units::Bytes;
 
 pub use table::Steps;
@@ -73,6 +74,11 @@ impl StepKind {
     /// Whether the step's value is its operand's, in another memory.
     pub const fn is_copy(self) -> bool {
         matches!(self, StepKind::Transfer | StepKind::Spill | StepKind::Reload)
+    }
+
+    /// Whether the step works on values, instead of moving one from one place to another.
+    pub const fn computes(self) -> bool {
+        !self.is_copy() && !matches!(self, StepKind::Keep | StepKind::Recall)
     }
 }
 
@@ -166,6 +172,8 @@ pub struct SourceLayer {
 pub struct PlanLayer {
     /// What people call it: the user's name for the root layer, or the layer's own.
     pub name: String,
+    /// The name in the graph of the layer whose values are its.
+    pub root: Arc<str>,
     /// The layers of the graph that it computes, inputs first.
     pub sources: Vec<SourceLayer>,
     /// What it does.
@@ -190,8 +198,16 @@ pub struct PlanLayer {
     pub fallback: Option<String>,
     /// The annotations of its sources, joined; what governs each step is in [`Plan::terms`].
     pub annotations: Annotations,
-    /// Steps, transfers not counted.
+    /// Under which token its values are kept for later runs, where they are.
+    pub kept_as: Option<Token>,
+    /// Why its values aren't kept though they should be, if so.
+    pub not_kept: Option<String>,
+    /// Steps that compute.
     pub tasks: u64,
+    /// Values that exist already and are read.
+    pub recalled: u64,
+    /// Values that are kept for later runs.
+    pub kept: u64,
     /// Predicted seconds of its device's time.
     pub predicted_s: f64,
 }
@@ -316,6 +332,12 @@ impl PlanLayer {
     /// It has no name.
     pub fn key(&self, block: usize) -> Result<Key, KeyError> {
         self.spec().key(&self.name.as_str().into(), block)
+    }
+
+    /// The token under which one of its values is kept, where they are.
+    pub fn block_token(&self, block: usize) -> Option<Token> {
+        let token = self.kept_as?;
+        Some(Tokenizer::new("block").token(token).int(block as i64).finish())
     }
 
     /// What it makes.

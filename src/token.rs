@@ -12,7 +12,8 @@ use smallvec::SmallVec;
 
 pub use values::Bytes;
 
-/// A content hash. Prints as 32 hexadecimal digits.
+/// A content hash of 127 bits, and one bit that says whether other processes can know that content. Prints as 32
+/// hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token([u8; 16]);
 
@@ -30,6 +31,12 @@ impl Token {
     /// Its 128 bits.
     pub fn bytes(&self) -> [u8; 16] {
         self.0
+    }
+
+    /// Whether another process gives equal content the same token. It doesn't where the content is only told by who
+    /// made it in this one ([`Token::unique`], [`Tokenizer::of_process`]), or includes such content.
+    pub fn is_lasting(&self) -> bool {
+        self.0[15] & 1 == 0
     }
 
     /// The first 16 hexadecimal digits, for names that people read: among a million names, two are the same
@@ -107,6 +114,7 @@ pub trait Tokenize {
 pub struct Tokenizer {
     pending: SmallVec<[u8; 256]>,
     hasher: Option<Box<blake3::Hasher>>,
+    is_lasting: bool,
 }
 
 /// Bytes that are gathered at most before a hasher takes them.
@@ -115,7 +123,7 @@ const PENDING_MAX: usize = 1 << 12;
 impl Tokenizer {
     /// Starts the token of a `kind` of content.
     pub fn new(kind: &str) -> Self {
-        Tokenizer { pending: SmallVec::new(), hasher: None }.text(kind)
+        Tokenizer { pending: SmallVec::new(), hasher: None, is_lasting: true }.text(kind)
     }
 
     /// Adds a text.
@@ -152,8 +160,16 @@ impl Tokenizer {
     }
 
     /// Adds another token.
-    pub fn token(self, token: Token) -> Self {
+    pub fn token(mut self, token: Token) -> Self {
+        self.is_lasting &= token.is_lasting();
         self.field(b't', &token.0)
+    }
+
+    /// Says that what was added means nothing to other processes: a handle, an address. Tokens that include this one
+    /// aren't [lasting](Token::is_lasting) either.
+    pub fn of_process(mut self) -> Self {
+        self.is_lasting = false;
+        self
     }
 
     /// Adds the values of a list.
@@ -198,6 +214,7 @@ impl Tokenizer {
         };
         let mut short = [0; 16];
         short.copy_from_slice(&hash.as_bytes()[..16]);
+        short[15] = short[15] & !1 | u8::from(!self.is_lasting);
         Token(short)
     }
 

@@ -14,6 +14,7 @@ use outcrop::exec::{Control, StepEvent};
 use outcrop::graph::layer_graph::LayerGraph;
 use outcrop::key::Key;
 use outcrop::machine::{Backend, DeviceId, Machine, MemoryId};
+use outcrop::plan::known::Known;
 use outcrop::plan::{PlanError, plan};
 use outcrop::session::Session;
 use outcrop::settings::{Config, Settings};
@@ -53,7 +54,7 @@ fn doubled(wish: Annotations) -> Array {
 
 fn planned_on(array: &Array, machine_name: &str, settings: &Settings) -> Result<Plan, PlanError> {
     let graph = LayerGraph::from_outputs(&[array.layer().unwrap().clone()]).unwrap();
-    plan(&graph, &machine(machine_name), settings)
+    plan(&graph, &Known::none(), &machine(machine_name), settings)
 }
 
 fn planned(array: &Array) -> Plan {
@@ -212,7 +213,7 @@ fn functions_are_called_in_planning_once_for_each_needed_block() {
     let graph = LayerGraph::from_outputs(&[part.layer().unwrap().clone()]).unwrap();
     let _ = (graph.to_string(), y.layer().unwrap().name().to_owned());
     assert_eq!(CALLS.load(Ordering::SeqCst), 0, "nothing is called while a graph is built or shown");
-    plan(&graph, &machine("cpu-only"), &settings()).unwrap();
+    plan(&graph, &Known::none(), &machine("cpu-only"), &settings()).unwrap();
     assert_eq!(CALLS.load(Ordering::SeqCst), 2, "blocks 1 and 2");
 }
 
@@ -269,11 +270,13 @@ fn results_are_checked_as_plain_values_are() {
 }
 
 #[test]
-fn a_layer_is_placed_whole() {
-    for key in ["device", "gpu", "workers", "allow_other_workers"] {
+fn a_layer_is_placed_and_kept_whole() {
+    for key in ["device", "gpu", "workers", "allow_other_workers", "checkpoint"] {
         let error = Annotations::new().set(key, by("by-row", |_| Value::Null)).unwrap_err().to_string();
         assert!(
-            error.starts_with(&format!("annotation '{key}' can't be by-row(key): a layer is placed whole")),
+            error.starts_with(&format!(
+                "annotation '{key}' can't be by-row(key): a layer is placed and kept whole"
+            )),
             "{error}"
         );
     }

@@ -12,6 +12,7 @@ use outcrop::graph::layer_graph::LayerGraph;
 use outcrop::graph::op::{Op, Sink, TransferError};
 use outcrop::ids::StepId;
 use outcrop::machine::Machine;
+use outcrop::plan::known::Known;
 use outcrop::plan::{PlanError, plan};
 use outcrop::settings::{Config, Settings};
 use outcrop::shape::Region;
@@ -33,7 +34,7 @@ fn layers(arrays: &[&Array]) -> LayerGraph {
 }
 
 fn planned(arrays: &[&Array], machine_name: &str) -> Result<Plan, PlanError> {
-    plan(&layers(arrays), &machine(machine_name), &settings())
+    plan(&layers(arrays), &Known::none(), &machine(machine_name), &settings())
 }
 
 fn device(name: &str) -> Annotations {
@@ -62,6 +63,9 @@ impl Sink for Nowhere {
         true
     }
     fn write(&self, _region: &Region, _block: &Block) -> Result<(), TransferError> {
+        Ok(())
+    }
+    fn restart(&self) -> Result<(), TransferError> {
         Ok(())
     }
     fn finish(&self) -> Result<(), TransferError> {
@@ -194,7 +198,7 @@ fn a_fallback_keeps_the_name_of_the_layer_that_fell_back() {
     let wished = annotate(device("prefer-gpu"), || (&x * 2.0).named("wished"));
     let after = (&wished + 1.0).named("after");
     let machine = machine("cpu-only");
-    let plan = plan(&layers(&[&after]), &machine, &settings()).unwrap();
+    let plan = plan(&layers(&[&after]), &Known::none(), &machine, &settings()).unwrap();
     assert_eq!(plan.layers.len(), 2, "both are on the host, and fuse: {plan}");
     let text = outcrop::report::Report::of_plan(&plan, &machine, 0.0).to_string();
     assert!(text.contains("fallback to the host: wished: this machine has no GPU"), "{text}");
@@ -233,7 +237,7 @@ fn a_memory_annotation_counts_in_the_peak() {
 }
 
 fn plan_with(array: &Array, name: &str, settings: &Settings) -> Result<Plan, PlanError> {
-    plan(&layers(&[array]), &machine(name), settings)
+    plan(&layers(&[array]), &Known::none(), &machine(name), settings)
 }
 
 /// Sixty-four tasks that wait for as many others wait for one that does: orderings are no product.
@@ -247,7 +251,7 @@ fn a_layer_waits_for_another_through_one_step() {
     let waiting =
         Layer::from_layers(sources, own.body(), own.inputs().to_vec(), after, Naming::Exact("late".into()));
     let graph = LayerGraph::from_outputs(&[waiting.unwrap(), parent]).unwrap();
-    let plan = plan(&graph, &machine("cpu-only"), &settings()).unwrap();
+    let plan = plan(&graph, &Known::none(), &machine("cpu-only"), &settings()).unwrap();
     assert_eq!(plan.orderings.len(), 64 + 64, "{plan}");
     let joins: Vec<usize> = (0..plan.steps.len())
         .filter(|&at| is_join(&plan.steps.at(at), &plan.layer_of(StepId::at(at)).op))

@@ -29,6 +29,7 @@ impl Random {
 fn layer() -> PlanLayer {
     PlanLayer {
         name: "layer".to_owned(),
+        root: "x".into(),
         sources: Vec::new(),
         op: Op::Map(Arc::new(Expr::identity(DType::F32))),
         dtype: DType::F32,
@@ -41,7 +42,11 @@ fn layer() -> PlanLayer {
         reason: String::new(),
         fallback: None,
         annotations: Annotations::new(),
+        kept_as: None,
+        not_kept: None,
         tasks: 0,
+        recalled: 0,
+        kept: 0,
         predicted_s: 0.0,
     }
 }

@@ -16,6 +16,7 @@ use outcrop::graph::layer::Layer;
 use outcrop::graph::layer_graph::{LayerGraph, Outputs};
 use outcrop::graph::op::Op;
 use outcrop::machine::Machine;
+use outcrop::plan::known::Known;
 use outcrop::plan::plan;
 use outcrop::session::Session;
 use outcrop::settings::{Config, Settings};
@@ -175,7 +176,7 @@ proptest! {
         let machine = Machine::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
         let (arrays, calls) = build(&program);
         let graph = graph_of(&(arrays, calls));
-        let planned = plan(&graph, &machine, &settings()).unwrap();
+        let planned = plan(&graph, &Known::none(), &machine, &settings()).unwrap();
         let sources = planned.layers.iter().flat_map(|layer| &layer.sources);
         let kept = counted(sources.map(|source| (source.op.to_string(), source.annotations.to_string())));
         prop_assert_eq!(kept, of_graph(&graph));

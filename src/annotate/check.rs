@@ -9,7 +9,7 @@ use super::{DeviceWish, Fields, GpuField, GpuShare, Value, function};
 use crate::units::{Bytes, UnitError, parse_duration};
 
 /// Every key that Outcrop gives a meaning to.
-pub const KEYS: [&str; 9] = [
+pub const KEYS: [&str; 10] = [
     "priority",
     "retries",
     "device",
@@ -19,6 +19,7 @@ pub const KEYS: [&str; 9] = [
     "workers",
     "allow_other_workers",
     "timeout",
+    "checkpoint",
 ];
 
 /// An annotation was refused where it was given.
@@ -79,9 +80,9 @@ pub enum Problem {
     /// The key is an empty string.
     #[error("the key is empty")]
     EmptyKey,
-    /// A function for a value that places the layer.
+    /// A function for a value that holds for a layer as a whole.
     #[error(
-        "a layer is placed whole, so that no function of the block's key can give it; give a plain value, and \
+        "a layer is placed and kept whole, so that no function of the block's key can give it; give a plain value, and \
          make blocks that differ in it layers of their own (slice them out)"
     )]
     WholeLayer,
@@ -106,11 +107,9 @@ pub(super) fn apply(fields: &mut Fields, key: &str, value: &Value) -> Result<(),
         "memory" => fields.memory = Some(memory(value)?),
         "resources" => set_resources(fields, value)?,
         "workers" => fields.workers = Some(workers(value)?),
-        "allow_other_workers" => {
-            let Value::Bool(allow) = value else { return Err(Problem::Must("true or false")) };
-            fields.allow_other_workers = Some(*allow);
-        }
+        "allow_other_workers" => fields.allow_other_workers = Some(truth(value)?),
         "timeout" => fields.timeout = Some(timeout(value)?),
+        "checkpoint" => fields.checkpoint = Some(truth(value)?),
         _ => {
             check_custom_key(key)?;
             let json = value.to_json().ok_or(Problem::Must(JSON))?;
@@ -237,6 +236,13 @@ fn workers(value: &Value) -> Result<Vec<String>, Problem> {
     names.sort();
     names.dedup();
     Ok(names)
+}
+
+fn truth(value: &Value) -> Result<bool, Problem> {
+    match value {
+        Value::Bool(truth) => Ok(*truth),
+        _ => Err(Problem::Must("true or false")),
+    }
 }
 
 fn timeout(value: &Value) -> Result<Duration, Problem> {

@@ -46,6 +46,7 @@ impl Annotations {
         add("workers", fields.workers.clone().map(Json::from));
         add("allow_other_workers", fields.allow_other_workers.map(Json::from));
         add("timeout", fields.timeout.map(|timeout| duration_text(timeout).into()));
+        add("checkpoint", fields.checkpoint.map(Json::from));
         for (key, function) in &fields.functions {
             let over = plain_resources(self, key).map_or_else(String::new, |names| format!(" with {names}"));
             pairs.retain(|(other, _)| other != key);
@@ -74,6 +75,7 @@ impl Annotations {
         add("workers", fields.workers.clone().map(|workers| canonical(&workers.into())));
         add("allow_other_workers", fields.allow_other_workers.map(|allow| allow.to_string()));
         add("timeout", fields.timeout.map(|timeout| format!("\"{}\"", duration_text(timeout))));
+        add("checkpoint", fields.checkpoint.map(|checkpoint| checkpoint.to_string()));
         for (key, function) in &fields.functions {
             let over = plain_resources(self, key).map_or_else(String::new, |names| format!("+{names}"));
             pairs.retain(|(other, _)| other != key);

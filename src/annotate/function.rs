@@ -8,8 +8,8 @@ use super::{AnnotationError, Annotations, Fields, Value};
 use crate::key::Key;
 use crate::panics;
 
-/// Keys that place a layer: a layer is placed whole, so that its blocks can't differ in them.
-const WHOLE_LAYER: [&str; 4] = ["device", "gpu", "workers", "allow_other_workers"];
+/// Keys that hold for a layer as a whole: it is placed and kept whole, so that its blocks can't differ in them.
+const WHOLE_LAYER: [&str; 5] = ["device", "gpu", "workers", "allow_other_workers", "checkpoint"];
 
 /// A value of an annotation as a named function of the block's key, for [`Annotations::set`].
 ///

@@ -49,6 +49,7 @@ impl Annotations {
             workers: inner.workers.clone().or_else(|| outer.workers.clone()),
             allow_other_workers: inner.allow_other_workers.or(outer.allow_other_workers),
             timeout: inner.timeout.or(outer.timeout),
+            checkpoint: inner.checkpoint.or(outer.checkpoint),
             custom: per_name(&outer.custom, &inner.custom),
             functions: BTreeMap::new(),
         };
@@ -61,7 +62,8 @@ impl Annotations {
     /// `device` and `workers` mean something only on a machine, so they don't decide here: the planner compares
     /// what they resolve to. The result keeps each where the two are equal or one is absent, and leaves it out
     /// elsewhere; see [`same_device`](Annotations::same_device) and
-    /// [`same_workers`](Annotations::same_workers). Custom annotations stay out of the result: the planner
+    /// [`same_workers`](Annotations::same_workers). Neither does `checkpoint`: it forbids fusion with what reads the
+    /// layer and not with what the layer reads, and which is which isn't said here. Custom annotations stay out of the result: the planner
     /// keeps them with each source layer. A function fuses with itself only: whether its values may be joined
     /// block for block is the planner's to see.
     pub fn fused(&self, other: &Annotations) -> Result<Annotations, Conflict> {
@@ -103,6 +105,7 @@ impl Annotations {
             workers: agreed(left.workers.clone(), right.workers.clone()),
             allow_other_workers: left.allow_other_workers.or(right.allow_other_workers),
             timeout: None,
+            checkpoint: either(left.checkpoint, right.checkpoint),
             custom: BTreeMap::new(),
             functions: left
                 .functions
@@ -162,6 +165,7 @@ impl Annotations {
             workers: both(&left.workers, &right.workers),
             allow_other_workers: both(&left.allow_other_workers, &right.allow_other_workers),
             timeout: both(&left.timeout, &right.timeout),
+            checkpoint: both(&left.checkpoint, &right.checkpoint),
             custom: shared(&left.custom, &right.custom),
             functions: shared(&left.functions, &right.functions),
         })))
@@ -184,6 +188,11 @@ impl Annotations {
 
 fn cloned((key, function): (&String, &KeyFunction)) -> (String, KeyFunction) {
     (key.clone(), function.clone())
+}
+
+/// Whether one says so; absent where neither says anything.
+fn either(left: Option<bool>, right: Option<bool>) -> Option<bool> {
+    left.max(right)
 }
 
 /// What both say, or the one that says anything; nothing where they differ.

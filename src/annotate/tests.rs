@@ -38,6 +38,7 @@ fn good_values_print_canonically() {
         (json!({"workers": ["gpu*", "host", "gpu*"]}), "workers=[\"gpu*\", \"host\"]"),
         (json!({"allow_other_workers": false}), "allow_other_workers=false"),
         (json!({"timeout": "1.5 min"}), "timeout=\"90 s\""),
+        (json!({"checkpoint": true}), "checkpoint=true"),
         (json!({"colour": {"b": [1, null], "a": "x y"}}), "colour={\"a\": \"x y\", \"b\": [1, null]}"),
         (json!({"x-prority": 1, "my.device": 2, "a b": 3}), "\"a b\"=3 my.device=2 x-prority=1"),
         (json!({}), ""),
@@ -52,7 +53,7 @@ fn good_values_print_canonically() {
 
 #[test]
 fn case_a08_bad_values_are_refused_where_given() {
-    let table: [(&str, Value); 44] = [
+    let table: [(&str, Value); 46] = [
         ("priority", f64::NAN.into()),
         ("priority", f64::INFINITY.into()),
         ("priority", f64::NEG_INFINITY.into()),
@@ -93,6 +94,8 @@ fn case_a08_bad_values_are_refused_where_given() {
         ("workers", json!(["gpu0", 1]).into()),
         ("workers", "gpu[".into()),
         ("allow_other_workers", 1.into()),
+        ("checkpoint", 1.into()),
+        ("checkpoint", "yes".into()),
         ("timeout", "soon".into()),
         ("timeout", "-1 s".into()),
         ("timeout", 30.into()),
@@ -158,7 +161,7 @@ fn contradictions_in_one_set_are_refused_in_any_order() {
 #[test]
 fn scopes_merge_by_the_table() {
     type Pairs = &'static [(&'static str, &'static str)];
-    let table: [(Pairs, Pairs, &str); 12] = [
+    let table: [(Pairs, Pairs, &str); 13] = [
         (&[("priority", "1")], &[("priority", "2")], "priority=2"),
         (&[("priority", "1")], &[("retries", "0")], "priority=1 retries=0"),
         (&[("retries", "3")], &[("retries", "0")], "retries=0"),
@@ -178,6 +181,7 @@ fn scopes_merge_by_the_table() {
             "allow_other_workers=false",
         ),
         (&[("timeout", "\"1 s\"")], &[("timeout", "\"1 min\"")], "timeout=\"60 s\""),
+        (&[("checkpoint", "true")], &[("checkpoint", "false")], "checkpoint=false"),
         (&[("a", "1"), ("b", "1")], &[("b", "{}")], "a=1 b={}"),
     ];
     let set = |pairs: Pairs| {
@@ -196,7 +200,7 @@ fn scopes_merge_by_the_table() {
 
 #[test]
 fn fusion_follows_the_table() {
-    let table: [(serde_json::Value, serde_json::Value, Result<&str, &str>); 23] = [
+    let table: [(serde_json::Value, serde_json::Value, Result<&str, &str>); 25] = [
         (json!({}), json!({}), Ok("")),
         (json!({"priority": 1}), json!({"priority": 5}), Ok("priority=5")),
         (json!({"priority": -3}), json!({}), Ok("priority=0")),
@@ -222,6 +226,8 @@ fn fusion_follows_the_table() {
         (json!({"workers": "gpu0"}), json!({"workers": "gpu1"}), Ok("")),
         (json!({"allow_other_workers": false}), json!({}), Ok("allow_other_workers=false")),
         (json!({"allow_other_workers": true}), json!({}), Err("allow_other_workers")),
+        (json!({"checkpoint": true}), json!({}), Ok("checkpoint=true")),
+        (json!({"checkpoint": false}), json!({"checkpoint": true}), Ok("checkpoint=true")),
         (json!({"timeout": "1 s"}), json!({"timeout": "1 s"}), Err("timeout")),
         (json!({"colour": "red"}), json!({"colour": "blue"}), Ok("")),
     ];
@@ -405,25 +411,29 @@ fn any_annotations() -> impl Strategy<Value = Annotations> {
         maybe(vec!["gpu0".into(), vec!["host", "gpu*"].into()]),
         maybe(vec!["1 s".into(), by("row")]),
         maybe(vec![json!({"deep": [1]}).into(), json!(null).into(), by("row"), by("column")]),
+        maybe(vec![true.into(), false.into()]),
         any::<bool>(),
     );
-    pairs.prop_map(|(priority, retries, device, gpu, resources, workers, timeout, custom, fresh)| {
-        let start = if fresh { Annotations::fresh() } else { Annotations::new() };
-        [
-            ("priority", priority),
-            ("retries", retries),
-            ("device", device),
-            ("gpu", gpu),
-            ("resources", resources),
-            ("workers", workers),
-            ("timeout", timeout),
-            ("note", custom),
-        ]
-        .into_iter()
-        .filter_map(|(key, value)| Some((key, value?)))
-        // A contradiction (`cpu` beside a share) is left out: one set never holds it.
-        .fold(start, |set, (key, value)| set.clone().set(key, value).unwrap_or(set))
-    })
+    pairs.prop_map(
+        |(priority, retries, device, gpu, resources, workers, timeout, custom, checkpoint, fresh)| {
+            let start = if fresh { Annotations::fresh() } else { Annotations::new() };
+            [
+                ("priority", priority),
+                ("retries", retries),
+                ("device", device),
+                ("gpu", gpu),
+                ("resources", resources),
+                ("workers", workers),
+                ("timeout", timeout),
+                ("note", custom),
+                ("checkpoint", checkpoint),
+            ]
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)))
+            // A contradiction (`cpu` beside a share) is left out: one set never holds it.
+            .fold(start, |set, (key, value)| set.clone().set(key, value).unwrap_or(set))
+        },
+    )
 }
 
 /// Fixed, so that every run tests the same sets.

@@ -11,22 +11,26 @@ use super::{PipelineArguments, interrupt, pretty, print};
 use crate::exec::Control;
 use crate::report::Report;
 use crate::session::Session;
+use crate::settings::Config;
 
 #[derive(Debug, Args)]
 pub(super) struct RunArguments {
     #[command(flatten)]
     pub(super) shared: PipelineArguments,
+    /// Keep finished blocks in DIR, and go on from those that an earlier run kept there
+    #[arg(long, value_name = "DIR")]
+    resume: Option<PathBuf>,
     /// Print nothing but errors
     #[arg(long, short)]
     quiet: bool,
 }
 
 pub(super) fn run(arguments: &RunArguments) -> Result<String, Failure> {
-    let RunArguments { shared, quiet } = arguments;
+    let RunArguments { shared, resume, quiet } = arguments;
     // First, so that it goes last: a folder must be empty to be removed.
     let mut folder = OutFolder::default();
     let pipeline = shared.pipeline()?;
-    let session = Session::new(shared.config(&pipeline));
+    let session = Session::new(Config { resume: resume.clone(), ..shared.config(&pipeline) });
     let prepared = session.prepare(&pipeline.outputs())?;
     let talks = !shared.json && !quiet;
     let progress = talks.then(|| Progress::of(&prepared.plan));
@@ -43,8 +47,13 @@ pub(super) fn run(arguments: &RunArguments) -> Result<String, Failure> {
     }
     let completed = session.run(&prepared, &control);
     drop(progress);
-    let report = completed?.report;
+    let mut report = completed?.report;
     folder.keep();
+    if let Some(resume) = &mut report.resume
+        && let Err(error) = session.remove_unused()
+    {
+        resume.notes.push(error.to_string());
+    }
     Ok(match (shared.json, quiet) {
         (true, _) => pretty(&report),
         (false, true) => String::new(),

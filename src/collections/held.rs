@@ -1,8 +1,8 @@
 //! Layers whose values are there: what persisting leaves, and blocks of the user's own.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::block::Block;
 use crate::collections::computed::Computed;
@@ -45,12 +45,13 @@ pub(super) fn held(layer: &Arc<Layer>, values: &Computed) -> Result<Arc<Layer>, 
 pub(super) struct InMemory {
     block: Block,
     handle: u64,
+    content: OnceLock<Option<Token>>,
 }
 
 impl InMemory {
     pub(super) fn new(block: Block) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        InMemory { block, handle: NEXT.fetch_add(1, Ordering::Relaxed) }
+        InMemory { block, handle: NEXT.fetch_add(1, Ordering::Relaxed), content: OnceLock::new() }
     }
 }
 
@@ -61,7 +62,15 @@ impl Source for InMemory {
 
     /// A handle, not the content: hashing gigabytes to name a layer would cost more than computing it.
     fn token(&self) -> Token {
-        Tokenizer::new("memory").int(self.handle as i64).finish()
+        Tokenizer::new("memory").int(self.handle as i64).of_process().finish()
+    }
+
+    fn content(&self) -> Result<Token, TransferError> {
+        let token = *self.content.get_or_init(|| self.block.token());
+        token.ok_or_else(|| TransferError {
+            place: self.describe(),
+            problem: "the block isn't on the host".to_owned(),
+        })
     }
 
     fn dtype(&self) -> DType {

@@ -7,6 +7,7 @@ use crate::device::contract::Device;
 use crate::exec::active::{Active, Done};
 use crate::exec::control::Control;
 use crate::exec::error::ExecError;
+use crate::exec::inputs::RunInputs;
 use crate::exec::nested;
 use crate::exec::pool::Pool;
 use crate::exec::record::RunRecord;
@@ -62,11 +63,13 @@ impl Limits {
     }
 }
 
-/// How a run stands towards others of its engine.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// What a run has beside its plan, and how it stands towards others of its engine.
+#[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     /// Steps of runs of higher priority start first. Finite; 0 where nobody says otherwise.
     pub priority: f64,
+    /// Values that exist already, and where values are kept.
+    pub inputs: RunInputs,
 }
 
 /// What a run leaves.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::device::contract::DeviceError;
 use crate::graph::custom::TaskError;
 use crate::graph::op::TransferError;
+use crate::store::StoreError;
 use crate::units::{Bytes, format_seconds};
 
 /// A run failed or was stopped. Everything that it held is given back.
@@ -119,6 +120,9 @@ pub enum StepError {
     /// A file failed.
     #[error(transparent)]
     Transfer(#[from] TransferError),
+    /// The store of a resume directory failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A task's own function failed.
     #[error(transparent)]
     Task(#[from] TaskError),
@@ -163,14 +167,15 @@ pub enum StepError {
 }
 
 impl StepError {
-    /// Whether another attempt can end better: not when memory ran out, the device is gone, or the fault is
-    /// Outcrop's own.
+    /// Whether another attempt can end better: not when memory ran out, the device or the value is gone, or the fault
+    /// is Outcrop's own.
     pub fn retryable(&self) -> bool {
-        !matches!(
-            self,
-            StepError::Device(DeviceError::OutOfMemory { .. } | DeviceError::Lost { .. })
-                | StepError::Bug { .. }
-        )
+        match self {
+            StepError::Device(DeviceError::OutOfMemory { .. } | DeviceError::Lost { .. }) => false,
+            StepError::Bug { .. } => false,
+            StepError::Store(error) => !error.is_lost_chunk(),
+            _ => true,
+        }
     }
 }
 

@@ -276,7 +276,8 @@ impl Pool {
     }
 
     fn prepare(&self, run: RunId, active: &Arc<Active>) {
-        let prepared = panics::caught(|| Work::prepare(&active.plan, &active.devices));
+        let prepared =
+            panics::caught(|| Work::prepare(&active.plan, &active.devices, &active.options.inputs));
         let prepared = prepared.unwrap_or_else(|message| Err(ExecError::Value { message }));
         let event = match prepared {
             Ok(work) => {

@@ -7,6 +7,7 @@ use crate::block::{Block, Layout, OutputBlock};
 use crate::device::contract::{Device, Program};
 use crate::exec::Devices;
 use crate::exec::error::{ExecError, StepError};
+use crate::exec::inputs::RunInputs;
 use crate::graph::custom::{Call, Made, TaskError};
 use crate::graph::op::Op;
 use crate::graph::value_spec::ValueSpec;
@@ -20,6 +21,7 @@ use crate::value::{Object, Value};
 pub(super) struct Work {
     plan: Arc<Plan>,
     devices: Devices,
+    inputs: RunInputs,
     programs: Vec<Program>,
     /// What each layer of the plan makes.
     specs: Vec<ValueSpec>,
@@ -57,7 +59,11 @@ impl ResultValue {
 
 impl Work {
     /// Compiles all kernels and makes room for the results.
-    pub(super) fn prepare(plan: &Arc<Plan>, devices: &Devices) -> Result<Self, ExecError> {
+    pub(super) fn prepare(
+        plan: &Arc<Plan>,
+        devices: &Devices,
+        inputs: &RunInputs,
+    ) -> Result<Self, ExecError> {
         for layer in &plan.layers {
             if devices.device(layer.device).is_none() {
                 let device = plan.device_names[usize::from(layer.device.0)].clone();
@@ -95,7 +101,15 @@ impl Work {
         let results = plan.outputs.iter().map(result).collect::<Result<_, _>>()?;
         let values = (0..plan.steps.len()).map(|_| Mutex::new(None)).collect();
         let specs = plan.layers.iter().map(PlanLayer::spec).collect();
-        Ok(Work { plan: plan.clone(), devices: devices.clone(), programs, specs, values, results })
+        Ok(Work {
+            plan: plan.clone(),
+            devices: devices.clone(),
+            inputs: inputs.clone(),
+            programs,
+            specs,
+            values,
+            results,
+        })
     }
 
     /// The results, when all steps are done.
@@ -151,6 +165,14 @@ impl Work {
                 let value = self.call(id, &step, layer, op)?;
                 self.keep(id, &step, value);
             }
+            (StepKind::Keep, _) => {
+                let block = self.block(self.plan.operands(id)[0].step)?;
+                self.inputs.keep(layer, step.block as usize, &block)?;
+            }
+            (StepKind::Recall, _) => {
+                let value = self.recall(id, &step, layer)?;
+                self.keep(id, &step, value);
+            }
             (StepKind::Wait, _) => self.keep(id, &step, Object::new(()).into()),
             _ => {
                 let value = self.room(id, &step)?;
@@ -194,6 +216,21 @@ impl Work {
         let value = self.value(id)?;
         let problem = || StepError::Bug { problem: format!("the value of step {} is no block", id.0) };
         value.block().cloned().ok_or_else(problem)
+    }
+
+    /// A value that exists already. One that was handed over is shared, unless it is part of a result.
+    fn recall(&self, id: StepId, step: &Step, layer: &PlanLayer) -> Result<Value, StepError> {
+        let block = step.block as usize;
+        let is_result = matches!(self.results.get(step.output as usize), Some(Room::Whole(_)));
+        match self.inputs.handed(layer, block) {
+            Some(value) if is_result => same(value, Some(self.room(id, step)?)),
+            Some(value) => Ok(value.clone()),
+            None => {
+                let room = self.room(id, step)?;
+                self.inputs.recall(layer, block, &room)?;
+                Ok(room.into())
+            }
+        }
     }
 
     /// Calls a function that isn't Outcrop's own.

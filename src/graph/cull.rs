@@ -70,7 +70,7 @@ impl LayerGraph {
         let outputs: Vec<&Arc<Layer>> = wanted.outputs.iter().map(|&id| self.layer(id)).collect();
         let asked: Vec<BlockSet> = wanted.outputs.iter().map(|id| needed[id.index()].clone()).collect();
         let nodes: Vec<Node<'_>> = self.layers().map(|(id, _)| self.node(id)).collect();
-        propagate(&nodes, |at| self.kept(LayerId::at(at)), &mut needed)?;
+        propagate(&nodes, |at| self.kept(LayerId::at(at)), |_| BlockSet::none(), &mut needed)?;
         let kept = self.layers().filter(|(id, _)| needed[id.index()] != BlockSet::All);
         let kept =
             kept.map(|(id, layer)| (layer.shared_name().clone(), needed[id.index()].clone())).collect();

@@ -53,6 +53,7 @@
 
 pub mod block_set;
 pub mod chunking;
+pub mod content;
 pub mod cull;
 pub mod custom;
 pub mod display;

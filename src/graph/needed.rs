@@ -65,13 +65,19 @@ impl Node<'_> {
         }
     }
 
-    /// `needed` and what it reads of the node itself: tasks and custom operations may read earlier values of theirs.
-    /// `other` is told what the values read of other nodes. O(values), and O(log values) more each in huge layers.
-    fn closed(&self, needed: &BlockSet, mut other: impl FnMut(u16, usize)) -> Result<BlockSet, GraphError> {
+    /// `needed` and what it reads of the node itself, where values aren't `there`: tasks and custom operations may read
+    /// earlier values of theirs. `other` is told what the values read of other nodes. O(values), and O(log values) more
+    /// each in huge layers.
+    fn closed(
+        &self,
+        needed: &BlockSet,
+        there: &BlockSet,
+        mut other: impl FnMut(u16, usize),
+    ) -> Result<BlockSet, GraphError> {
         let count = self.spec.count();
         let mut reads = Vec::new();
         let (Op::Tasks(_) | Op::Custom(_), BlockSet::Some(blocks)) = (self.op, needed) else {
-            for block in needed.iter(count) {
+            for block in needed.iter(count).filter(|&block| !there.contains(block)) {
                 self.reads(block, &mut reads)?;
                 let others = reads.iter().filter(|read| read.input != Read::OWN);
                 others.for_each(|read| other(read.input, read.block));
@@ -83,6 +89,9 @@ impl Node<'_> {
         let mut all = Vec::with_capacity(blocks.len());
         while let Some(block) = open.pop() {
             all.push(block);
+            if there.contains(block) {
+                continue;
+            }
             self.reads(block, &mut reads)?;
             for read in &reads {
                 match read.input {
@@ -146,7 +155,8 @@ impl Descending {
     }
 }
 
-/// Adds to `needed`, which says what is asked of each node, what that needs. `kept` is what there is of a node.
+/// Adds to `needed`, which says what is asked of each node, what that needs. `kept` is what there is of a node, and
+/// `there` what of it exists already: it may be needed, and needs nothing itself.
 /// Nodes come after those that they read. O(nodes) where whole nodes are needed, O(values) where parts are.
 ///
 /// # Errors
@@ -154,6 +164,7 @@ impl Descending {
 pub fn propagate(
     nodes: &[Node<'_>],
     kept: impl Fn(usize) -> BlockSet,
+    there: impl Fn(usize) -> BlockSet,
     needed: &mut [BlockSet],
 ) -> Result<(), GraphError> {
     let mut asked: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
@@ -166,8 +177,12 @@ pub fn propagate(
         if needed[at].is_empty(count) {
             continue;
         }
+        let there = there(at);
+        if needed[at].iter(count).all(|block| there.contains(block)) {
+            continue;
+        }
         node.after.iter().for_each(|&other| needed[other] = kept(other));
-        if needed[at] == BlockSet::All && reads_everything(node.op) {
+        if needed[at] == BlockSet::All && there.is_empty(count) && reads_everything(node.op) {
             node.inputs.iter().for_each(|&input| needed[input] = kept(input));
             continue;
         }
@@ -175,8 +190,8 @@ pub fn propagate(
         if node.inputs.is_empty() && needed[at] == BlockSet::All {
             continue;
         }
-        needed[at] =
-            node.closed(&needed[at], |input, block| asked[node.inputs[usize::from(input)]].push(block))?;
+        needed[at] = node
+            .closed(&needed[at], &there, |input, block| asked[node.inputs[usize::from(input)]].push(block))?;
     }
     Ok(())
 }

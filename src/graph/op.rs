@@ -229,8 +229,15 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// What a person calls it: a path, or "memory".
     fn describe(&self) -> String;
 
-    /// Identifies the content.
+    /// Identifies the content while graphs are built: quickly, by a name, a time or a handle if need be.
     fn token(&self) -> Token;
+
+    /// Identifies the content to other processes and later runs, by what is read: called when values are kept to be
+    /// resumed from. O(bytes); asked again, it may remember.
+    ///
+    /// # Errors
+    /// There is no telling: values made of it can't be kept.
+    fn content(&self) -> Result<Token, TransferError>;
 
     /// Element type.
     fn dtype(&self) -> DType;
@@ -258,6 +265,9 @@ pub trait Sink: Send + Sync + fmt::Debug {
 
     /// Takes one block of the stored array.
     fn write(&self, region: &Region, block: &Block) -> Result<(), TransferError>;
+
+    /// Forgets the blocks that came: all of them will come again, from the first. Called between two runs.
+    fn restart(&self) -> Result<(), TransferError>;
 
     /// Makes the output visible under its final name, whole. Without this call nothing is left behind.
     fn finish(&self) -> Result<(), TransferError>;

@@ -185,6 +185,7 @@ fn config(settings: &schema::Settings) -> Result<Config, Vec<Problem>> {
         allow_software_gpu: settings.allow_software_gpu,
         resources: settings.resources.clone(),
         verify: None,
+        resume: None,
         annotations: evaluate::annotations::read(&settings.annotations)?,
         overrides: Overrides::new(),
     })

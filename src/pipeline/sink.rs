@@ -85,6 +85,11 @@ impl Sink for NpySink {
         Ok(())
     }
 
+    /// Blocks are written over those that came before.
+    fn restart(&self) -> Result<(), TransferError> {
+        Ok(())
+    }
+
     fn finish(&self) -> Result<(), TransferError> {
         let writer = self.writer.write().unwrap_or_else(PoisonError::into_inner).take();
         let writer = writer.ok_or_else(|| not_open(&self.path))?;
@@ -138,6 +143,10 @@ impl Sink for PngSink {
         written.map_err(|error| failed(&self.path, &error))?;
         *guard = Some(writer);
         Ok(())
+    }
+
+    fn restart(&self) -> Result<(), TransferError> {
+        self.create().map_err(|error| failed(&self.path, &error))
     }
 
     fn finish(&self) -> Result<(), TransferError> {

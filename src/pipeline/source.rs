@@ -1,7 +1,7 @@
 //! `.npy` files as sources of arrays.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::UNIX_EPOCH;
 
 use memmap2::Mmap;
@@ -21,6 +21,7 @@ pub struct NpySource {
     /// The whole array in the mapping; the offset only holds for files that can be viewed.
     whole: Block,
     in_place: bool,
+    content: OnceLock<Token>,
 }
 
 impl NpySource {
@@ -38,7 +39,7 @@ impl NpySource {
             strides: strides(&file.shape, file.order),
         };
         let whole = Block { buffer: Buffer::new(Mapping(file.map.clone())), layout };
-        NpySource { file, whole, in_place }
+        NpySource { file, whole, in_place, content: OnceLock::new() }
     }
 
     fn failed(&self, problem: &str) -> TransferError {
@@ -62,6 +63,12 @@ impl Source for NpySource {
             .int(since.as_secs() as i64)
             .int(since.subsec_nanos().into())
             .finish()
+    }
+
+    /// All bytes of the file as it is mapped, wherever it lies and whenever it was written.
+    fn content(&self) -> Result<Token, TransferError> {
+        let hash = || Tokenizer::new("npy bytes").bytes(&self.file.map).finish();
+        Ok(*self.content.get_or_init(hash))
     }
 
     fn dtype(&self) -> DType {

@@ -13,6 +13,7 @@ use crate::ids::LayerId;
 use crate::key::Key;
 use crate::plan::error::PlanError;
 use crate::plan::fuse::fuse;
+use crate::plan::known::Known;
 use crate::plan::lower::needed_blocks;
 use crate::settings::Settings;
 
@@ -96,8 +97,9 @@ impl Effective {
     }
 
     fn evaluate(&mut self, graph: &LayerGraph) -> Result<(), PlanError> {
-        let alone = fuse(graph, &self.layers, |_, _| false);
-        let needed = needed_blocks(graph, &alone)?;
+        let alone = fuse(graph, &self.layers, |_| true, |_, _| false);
+        // Whatever is known, functions are asked for all: which layers fuse doesn't depend on it.
+        let needed = needed_blocks(graph, &alone, &Known::none())?;
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         for (id, layer) in graph.layers().filter(|(id, _)| self.layers[id.index()].has_functions()) {
             let annotations = &self.layers[id.index()];

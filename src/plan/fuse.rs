@@ -72,15 +72,15 @@ impl Groups {
     }
 }
 
-/// Fuses layers for which `same_place` holds, and whose `annotations`, by layer, may be joined.
-/// O(layers + edges + nodes of their expressions).
+/// Fuses layers for which `same_place` holds, and whose `annotations`, by layer, may be joined; those that are `apart`
+/// join nobody. O(layers + edges + nodes of their expressions).
 pub fn fuse(
     graph: &LayerGraph,
     annotations: &[Annotations],
+    apart: impl Fn(LayerId) -> bool,
     same_place: impl Fn(LayerId, LayerId) -> bool,
 ) -> Groups {
     let users = graph.users();
-    let apart = apart(graph);
     // Walking backwards, a layer's users have their groups before it asks to join one. Groups are named by
     // their root until all are known.
     let mut root_of: Vec<LayerId> = (0..graph.layer_count()).map(LayerId::at).collect();
@@ -88,7 +88,7 @@ pub fn fuse(
     for index in (0..graph.layer_count()).rev() {
         let id = LayerId::at(index);
         let own = &annotations[index];
-        if !apart[index]
+        if !apart(id)
             && let Some(root) = group_to_join(graph, &users, &root_of, id)
             && same_place(id, root)
             && drafts.get_mut(&root).is_some_and(|draft| draft.join(graph, id, own))
@@ -99,14 +99,6 @@ pub fn fuse(
         drafts.insert(id, Draft::new(graph, id, own));
     }
     collect(graph, &root_of, drafts)
-}
-
-/// Layers whose values must be there: those asked for, and those that others wait for.
-fn apart(graph: &LayerGraph) -> Vec<bool> {
-    let mut apart = vec![false; graph.layer_count()];
-    graph.outputs().iter().for_each(|output| apart[output.index()] = true);
-    graph.layers().flat_map(|(id, _)| graph.after(id)).for_each(|other| apart[other.index()] = true);
-    apart
 }
 
 /// The root of the one group that all users of a map are in, provided each reads it element for element.

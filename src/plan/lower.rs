@@ -16,6 +16,8 @@ use crate::machine::{DeviceId, Machine};
 use crate::plan::capability::{reads_neighbours_in_place, scratch_bytes, state_class};
 use crate::plan::error::{PlanError, TASKS_MAX};
 use crate::plan::fuse::{Group, Groups};
+use crate::plan::keep::Keeping;
+use crate::plan::known::Known;
 use crate::plan::place::Placement;
 use crate::shape::Region;
 use crate::steps::{PlanInput, PlanKernel, Step, StepKind, gathered_blocks};
@@ -82,7 +84,8 @@ pub fn plan_inputs(graph: &LayerGraph, groups: &Groups, group: &Group) -> Vec<Pl
     group.inputs.iter().enumerate().map(input).collect()
 }
 
-/// Makes the tasks of every block that outputs and sinks need.
+/// Makes the tasks of every block that outputs and sinks need: one that exists is recalled. Blocks of groups that
+/// `keeping`, by group, has a token for are kept, save those that exist.
 ///
 /// # Errors
 /// [`PlanError::TooManyTasks`] beyond [`TASKS_MAX`]; a custom operation's wrong block rule.
@@ -91,8 +94,10 @@ pub fn lower(
     groups: &Groups,
     placement: &Placement,
     machine: &Machine,
+    known: &Known,
+    keeping: &[Keeping],
 ) -> Result<TaskGraph, PlanError> {
-    let needed = needed_blocks(graph, groups)?;
+    let needed = needed_blocks(graph, groups, known)?;
     let count =
         |(id, group): (GroupId, &Group)| needed[id.index()].len(graph.layer(group.root()).spec().count());
     let out = TaskGraph::with_capacity(groups.iter().map(count).sum());
@@ -100,21 +105,28 @@ pub fn lower(
     let mut lowering = Lowering { graph, groups, machine, out, values, reads };
     for (id, group) in groups.iter() {
         let device = placement.device(id);
-        lowering.group(id.0, group, device, &needed[id.index()])?;
+        let known = known.blocks_of(graph.layer(group.root()));
+        let keeps = keeping[id.index()].token.is_some();
+        lowering.group(id.0, group, device, &Blocks { needed: &needed[id.index()], known, keeps })?;
     }
     Ok(lowering.out)
 }
 
-/// For each group, which blocks of its result are needed.
-pub(super) fn needed_blocks(graph: &LayerGraph, groups: &Groups) -> Result<Vec<BlockSet>, PlanError> {
+/// For each group, which blocks of its result are needed; those that are known among them.
+pub(super) fn needed_blocks(
+    graph: &LayerGraph,
+    groups: &Groups,
+    known: &Known,
+) -> Result<Vec<BlockSet>, PlanError> {
     let spec = |layer: LayerId| graph.layer(layer).spec();
     let nodes: Vec<Node<'_>> = groups.iter().map(|(_, group)| node(graph, groups, group)).collect();
     let kept = |at: usize| graph.kept(groups.group(GroupId::at(at)).root());
+    let there = |at: usize| known.blocks_of(graph.layer(groups.group(GroupId::at(at)).root()));
     let mut needed = vec![BlockSet::none(); nodes.len()];
     for output in graph.outputs() {
         needed[groups.of(*output).index()] = graph.asked_of(graph.layer(*output));
     }
-    propagate(&nodes, kept, &mut needed)?;
+    propagate(&nodes, kept, there, &mut needed)?;
     let total = groups.iter().fold(0u64, |total, (id, group)| {
         let blocks = needed[id.index()].len(spec(group.root()).count()) as u64;
         total.saturating_add(tasks_of(group, blocks))
@@ -143,6 +155,15 @@ fn tasks_of(group: &Group, blocks: u64) -> u64 {
         Op::Reduce(reduce) => reduce.domain.blocks() as u64 * 8 / 7 + blocks,
         _ => blocks,
     }
+}
+
+/// What is to be done about the blocks of one group.
+struct Blocks<'a> {
+    needed: &'a BlockSet,
+    /// Those that exist.
+    known: BlockSet,
+    /// Whether the others are kept for later runs.
+    keeps: bool,
 }
 
 /// The tasks that make the blocks of one group.
@@ -177,7 +198,7 @@ impl Lowering<'_> {
         index: u32,
         group: &Group,
         device: DeviceId,
-        needed: &BlockSet,
+        blocks: &Blocks<'_>,
     ) -> Result<(), PlanError> {
         let inputs = plan_inputs(self.graph, self.groups, group);
         let kernels = self.kernels(index, group, &inputs, device);
@@ -188,12 +209,14 @@ impl Lowering<'_> {
         let draft = Draft { index, group, inputs: &inputs, device, kernels, equal_bytes };
         let node = node(self.graph, self.groups, group);
         let count = root.spec().count();
+        let needed = blocks.needed;
         self.values.push(Made { blocks: needed.clone(), tasks: Vec::with_capacity(needed.len(count)) });
         let earlier = self.earlier(&draft, needed.len(count));
         let first = self.out.tasks.len() as u32;
         let mut previous = None;
         for block in needed.iter(count) {
             let task = match &group.op {
+                _ if blocks.known.contains(block) => self.recall(&draft, block),
                 Op::Load(_) | Op::Store(_) | Op::Map(_) => self.plain(&draft, block),
                 Op::Copy(_) => self.gather(&draft, StepKind::Gather, block),
                 Op::Reduce(reduce) => self.reduce(&draft, reduce, block),
@@ -206,6 +229,9 @@ impl Lowering<'_> {
                 self.out.orderings.push((previous, task));
             }
             previous = Some(task);
+            if blocks.keeps && !blocks.known.contains(block) {
+                self.keep(&draft, task, block);
+            }
             self.values[index as usize].tasks.push(task);
         }
         self.order_after(&earlier, first);
@@ -230,7 +256,8 @@ impl Lowering<'_> {
     /// anyway.
     fn order_after(&mut self, earlier: &[u32], first: u32) {
         for task in first..self.out.tasks.len() as u32 {
-            if !matches!(self.out.tasks[task as usize].kind, StepKind::Combine | StepKind::Finish) {
+            let kind = self.out.tasks[task as usize].kind;
+            if !matches!(kind, StepKind::Combine | StepKind::Finish | StepKind::Recall | StepKind::Keep) {
                 self.out.orderings.extend(earlier.iter().map(|&earlier| (earlier, task)));
             }
         }
@@ -268,6 +295,20 @@ impl Lowering<'_> {
         self.rule_operands(draft, node, block)?;
         self.out.orderings.extend(self.out.operands.drain(first..).map(|(earlier, _)| (earlier, task)));
         Ok(self.out.push(draft.step(StepKind::Wait, Step::NO_KERNEL, block, 0), []))
+    }
+
+    /// A value that exists is brought to the host, from wherever it is.
+    fn recall(&mut self, draft: &Draft<'_>, block: usize) -> u32 {
+        let elements = self.graph.layer(draft.group.root()).chunks().region_of(block).shape.elements();
+        let bytes = self.bytes(draft, elements);
+        let step = draft.step(StepKind::Recall, Step::NO_KERNEL, block, bytes);
+        self.out.push(Step { device: DeviceId::HOST, ..step }, [])
+    }
+
+    /// Writes a block out, from the host; the task leaves no value.
+    fn keep(&mut self, draft: &Draft<'_>, value: u32, block: usize) {
+        let step = draft.step(StepKind::Keep, Step::NO_KERNEL, block, 0);
+        self.out.push(Step { device: DeviceId::HOST, ..step }, [(value, 0)]);
     }
 
     /// A load, a store, or a map: one task, which reads blocks as they are.

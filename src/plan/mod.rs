@@ -1,9 +1,9 @@
-//! From a graph and a description of a machine to a plan. Pure: no device, no clock, no environment; equal
+//! From a graph, what is known of its values, and a description of a machine to a plan. Pure: no device, no clock, no environment; equal
 //! input gives an equal plan.
 //!
 //! The passes, in order: [`effective`] annotations of each layer and block, [`resolve`] what each layer asks
 //! for, [`mod@fuse`] within placement classes, [`place`] on devices, fuse again within devices, [`lower`] to
-//! tasks over the blocks that are needed, [`transfer`] between memories, the [`terms`] of each task, [`order`],
+//! tasks over the blocks that are needed and don't exist ([`known`], [`keep`]), [`transfer`] between memories, the [`terms`] of each task, [`order`],
 //! [`memory`], [`verify`].
 
 pub mod capability;
@@ -11,6 +11,8 @@ pub mod cost;
 pub mod effective;
 pub mod error;
 pub mod fuse;
+pub mod keep;
+pub mod known;
 pub mod lower;
 pub mod memory;
 pub mod order;
@@ -31,6 +33,8 @@ use crate::machine::{Machine, MemoryId};
 use crate::plan::cost::Work;
 use crate::plan::effective::Effective;
 use crate::plan::fuse::{Group, Groups, fuse};
+use crate::plan::keep::{Keeping, Standing};
+use crate::plan::known::Known;
 use crate::plan::lower::{TaskGraph, plan_inputs};
 use crate::plan::place::Placement;
 use crate::plan::resolve::Resolved;
@@ -42,27 +46,39 @@ use crate::steps::{
 
 pub use error::{PlanError, Unsatisfied};
 
-/// Plans the graph's outputs on a machine.
+/// Plans the graph's outputs on a machine. What is `known` isn't computed again, and what only that needed isn't either:
+/// persisted values, a resumed run and a lost device are this same call.
 ///
 /// # Errors
 /// Requirements that can't be met, all of them; more memory needed than the budget allows.
-pub fn plan(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Result<Plan, PlanError> {
+pub fn plan(
+    graph: &LayerGraph,
+    known: &Known,
+    machine: &Machine,
+    settings: &Settings,
+) -> Result<Plan, PlanError> {
     let effective = Effective::new(graph, settings)?;
     let resolved = resolve::resolve(graph, &effective, machine, settings)?;
     let same_class = |a: LayerId, b: LayerId| {
         let (at_a, at_b) = (resolved.of(a), resolved.of(b));
         at_a.class == at_b.class && at_a.candidates == at_b.candidates && effective.agree(graph, a, b)
     };
-    let by_class = fuse(graph, effective.all(), same_class);
+    let standing = Standing::new(graph, effective.all(), known);
+    let apart = |layer| standing.is_apart(layer);
+    let by_class = fuse(graph, effective.all(), apart, same_class);
     let placement = place::place(graph, &by_class, &resolved, machine, settings);
     let device = |layer: LayerId| placement.device(by_class.of(layer));
     let same_device = |a, b| device(a) == device(b) && effective.agree(graph, a, b);
-    let groups = fuse(graph, effective.all(), same_device);
+    let groups = fuse(graph, effective.all(), apart, same_device);
     let placement = placement.regrouped(&by_class, &groups);
-    let tasks = lower::lower(graph, &groups, &placement, machine)?;
+    let keeping = keep::keeping(graph, &groups, &placement, machine, &standing, known);
+    let tasks = lower::lower(graph, &groups, &placement, machine, known, &keeping)?;
     let kept = transfer::kept(graph, &groups);
     let mut tasks = transfer::transfer(tasks, graph, &groups, machine, &kept);
-    let layers = layers(graph, &groups, &placement, &resolved, &effective, machine, settings);
+    let mut layers = layers(graph, &groups, &placement, &resolved, &effective, machine, settings);
+    for (layer, Keeping { token, refused }) in layers.iter_mut().zip(keeping) {
+        (layer.kept_as, layer.not_kept) = (token, refused);
+    }
     let rooms = rooms(&groups, &tasks, &resolved, settings);
     let Assigned { terms, priority } = terms::assign(&mut tasks, &groups, &effective, &rooms, settings)?;
     let order = order::order(&tasks, &priority);
@@ -97,6 +113,7 @@ fn layers(
         let resolution = resolved.of(group.root());
         PlanLayer {
             name: root.label().unwrap_or(root.name()).to_owned(),
+            root: root.shared_name().clone(),
             sources: group
                 .layers
                 .iter()
@@ -113,7 +130,11 @@ fn layers(
             reason: placement.reason(id).to_owned(),
             fallback: fallbacks(group, resolved),
             annotations: group.annotations.clone(),
+            kept_as: None,
+            not_kept: None,
             tasks: 0,
+            recalled: 0,
+            kept: 0,
             predicted_s: Work::of(graph, group).seconds(machine, device, settings.threads),
         }
     };
@@ -199,11 +220,15 @@ fn assemble(tasks: TaskGraph, order: &[u32], mut layers: Vec<PlanLayer>) -> Plan
         let operands = tasks.operands(task).iter();
         plan.operands.extend(operands.map(|&(from, input)| StepOperand { step: rank[from as usize], input }));
         plan.operand_offsets.push(plan.operands.len() as u32);
-        if step.kind == StepKind::Transfer {
-            let from = tasks.tasks[tasks.operands(task)[0].0 as usize].memory;
-            count_transfer(&mut plan.transfers, from, step.memory, step.bytes);
-        } else {
-            layers[step.layer as usize].tasks += 1;
+        let layer = &mut layers[step.layer as usize];
+        match step.kind {
+            StepKind::Transfer => {
+                let from = tasks.tasks[tasks.operands(task)[0].0 as usize].memory;
+                count_transfer(&mut plan.transfers, from, step.memory, step.bytes);
+            }
+            StepKind::Recall => layer.recalled += 1,
+            StepKind::Keep => layer.kept += 1,
+            _ => layer.tasks += 1,
         }
         plan.steps.push(step);
     }

@@ -164,7 +164,7 @@ impl Walk<'_> {
     /// none but gives none: it waits until somebody needs it.
     fn releases(&self, task: u32) -> bool {
         let step = &self.tasks.tasks[task as usize];
-        if matches!(step.kind, StepKind::Load | StepKind::Transfer) {
+        if matches!(step.kind, StepKind::Load | StepKind::Recall | StepKind::Transfer) {
             return false;
         }
         let freed: u64 = self

@@ -53,7 +53,7 @@ pub fn assign(
     let mut copies: HashMap<u32, u32> = HashMap::new();
     for at in 0..tasks.tasks.len() {
         let task = tasks.tasks[at];
-        let (terms, priority) = if task.kind == StepKind::Transfer {
+        let (terms, priority) = if matches!(task.kind, StepKind::Transfer | StepKind::Keep) {
             let from = tasks.operands(at as u32)[0].0 as usize;
             let terms = tasks.tasks[from].terms;
             let copy = copies.entry(terms);
@@ -76,6 +76,11 @@ pub fn assign(
                     *place.insert(made)
                 }
             }
+        };
+        // What exists is read: nothing is computed.
+        let terms = match task.kind {
+            StepKind::Recall => pass.number(pass.out.terms[terms as usize].of_copy()),
+            _ => terms,
         };
         tasks.tasks[at].terms = terms;
         if !is_flat {

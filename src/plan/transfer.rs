@@ -87,6 +87,7 @@ fn is_result(kind: StepKind) -> bool {
             | StepKind::Finish
             | StepKind::Call
             | StepKind::Wait
+            | StepKind::Recall
     )
 }
 

@@ -72,7 +72,7 @@ fn terms(plan: &Plan) -> Result<(), PlanError> {
         if is_join(&step, &plan.layers[step.layer as usize].op) {
             continue;
         }
-        let used = if step.kind.is_copy() { 0 } else { used };
+        let used = if step.kind.computes() { used } else { 0 };
         if (terms.retries, terms.timeout, terms.resources.len()) != (retries, timeout, used) {
             let problem = format!("step {index} lost annotations of its layer");
             return Err(PlanError::Bug { pass: "terms", problem });

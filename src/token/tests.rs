@@ -117,32 +117,32 @@ fn what_is_the_same_value_has_the_same_token() {
 #[test]
 fn tokens_are_the_same_on_every_platform() {
     let token = Tokenizer::new("golden").text("outcrop").int(-1).float(0.5).finish();
-    assert_eq!(token.to_string(), "2aec702619b16a0a33178229d1ad6127");
+    assert_eq!(token.to_string(), "2aec702619b16a0a33178229d1ad6126");
     assert_eq!(token.short(), "2aec702619b16a0a");
     let block = Block::from_slice([2, 2], &[1i16, -2, 3, 4]).unwrap();
     let table = [
         (Token::of(&true), "ec5e12933b8a20fbc6024fc0735915a0"),
         (Token::of(&1), "44f3278a9f2e170903fb7a510552df2e"),
-        (Token::of(&u64::MAX), "79aa7ab22d37e498593feef22ff03ce3"),
+        (Token::of(&u64::MAX), "79aa7ab22d37e498593feef22ff03ce2"),
         (Token::of(&u128::MAX), "5683e4f3e983cd8a49b8dbd87fd7bc7c"),
         (Token::of(&1.0), "5389671b2818361b886fd79abda01378"),
-        (Token::of("outcrop"), "9477e05ab85a0b35fa2fd72c12da6561"),
-        (Token::of(&Bytes(b"outcrop")), "731cc81bce9656131bd8bab949bb3b85"),
-        (Token::of(&[1, 2]), "3e7f2720914efbbbb7e0427d7252b5e3"),
+        (Token::of("outcrop"), "9477e05ab85a0b35fa2fd72c12da6560"),
+        (Token::of(&Bytes(b"outcrop")), "731cc81bce9656131bd8bab949bb3b84"),
+        (Token::of(&[1, 2]), "3e7f2720914efbbbb7e0427d7252b5e2"),
         (Token::of(&(1, 2.0, "x")), "c191ab5b32f9bfff0df18cd9cd22c0aa"),
         (Token::of(&Some(1)), "f7f336415055452234b268b67645c5d0"),
-        (Token::of(&None::<i64>), "cc87a1f33b8ea09297650072fe834105"),
-        (Token::of(&HashSet::from(["a", "b", "c"])), "5faed53001acc26e17c62f254da0917b"),
-        (Token::of(&HashMap::from([("a", 1), ("b", 2)])), "96e6d94c2ff52ee218f8c89fcea81e81"),
+        (Token::of(&None::<i64>), "cc87a1f33b8ea09297650072fe834104"),
+        (Token::of(&HashSet::from(["a", "b", "c"])), "dd029abed1c6746c99f0982fd0c4ad42"),
+        (Token::of(&HashMap::from([("a", 1), ("b", 2)])), "94a1f5494686d42684f035dd8fbdf322"),
         (
             Token::of(&Key::new("x", [KeyPart::from(0), "part".into(), 1.5.into()]).unwrap()),
-            "345b8243080206ad1158c610813d5f81",
+            "345b8243080206ad1158c610813d5f80",
         ),
-        (Token::of(&token), "1743a71c8b445196ce6a1cdc969001eb"),
-        (block.token().unwrap(), "129c41fbece305d5399badcbbb3f16f1"),
+        (Token::of(&token), "fc9fce3fe5f20bb34948ca93c1c2f8ec"),
+        (block.token().unwrap(), "129c41fbece305d5399badcbbb3f16f0"),
         (
             Block::from_slice([2], &[1.0f32, -0.0]).unwrap().token().unwrap(),
-            "248f7bc8a4a6fa15945a0fa32a9aec35",
+            "248f7bc8a4a6fa15945a0fa32a9aec34",
         ),
     ];
     for (i, (token, want)) in table.iter().enumerate() {
@@ -235,4 +235,25 @@ proptest! {
         prop_assert_eq!(a == b, Token::of(&a) == Token::of(&b));
         prop_assert_eq!(Token::of(&a), Token::of(&a.clone()));
     }
+}
+
+#[test]
+fn what_one_process_alone_knows_says_so_through_every_layer() {
+    let (known, unknown) = (Token::of("x"), Token::unique());
+    let of = |token: Token| {
+        let fields = |kind: &str| Tokenizer::new(kind);
+        [
+            fields("plain").token(token).finish(),
+            fields("list").list([token].into_iter()).finish(),
+            fields("set").set([token]).finish(),
+            fields("map").map([(1, token)]).finish(),
+            fields("map").map([(token, 1)]).finish(),
+            fields("nested").nested(&(1, Some(token))).finish(),
+            fields("long").bytes(&[0; 9000]).token(token).bytes(&[0; 9000]).finish(),
+            Token::of(&Token::of(&token)),
+        ]
+    };
+    assert!(known.is_lasting() && of(known).iter().all(Token::is_lasting));
+    assert!(!unknown.is_lasting() && !of(unknown).iter().any(Token::is_lasting));
+    assert!(!Tokenizer::new("handle").int(1).of_process().finish().is_lasting());
 }

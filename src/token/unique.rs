@@ -16,6 +16,7 @@ impl Token {
         let mut token = *PROCESS.get_or_init(process);
         let count = scattered(NEXT.fetch_add(1, Ordering::Relaxed)).to_le_bytes();
         token.0.iter_mut().zip(count).for_each(|(byte, other)| *byte ^= other);
+        token.0[15] |= 1;
         token
     }
 }

@@ -15,6 +15,7 @@ use outcrop::graph::op::{Op, Sink, TransferError};
 use outcrop::key::Key;
 use outcrop::machine::Machine;
 use outcrop::plan::effective::Effective;
+use outcrop::plan::known::Known;
 use outcrop::plan::{PlanError, plan};
 use outcrop::session::Session;
 use outcrop::settings::{Config, Settings};
@@ -63,7 +64,7 @@ fn graph(arrays: &[&Array]) -> LayerGraph {
 }
 
 fn planned_on(machine_name: &str, arrays: &[&Array]) -> Result<Plan, PlanError> {
-    plan(&graph(arrays), &machine(machine_name), &settings())
+    plan(&graph(arrays), &Known::none(), &machine(machine_name), &settings())
 }
 
 /// The plan's layer that computes what the user calls `label`.
@@ -99,6 +100,9 @@ impl Sink for Nowhere {
         false
     }
     fn write(&self, _region: &Region, _block: &Block) -> Result<(), TransferError> {
+        Ok(())
+    }
+    fn restart(&self) -> Result<(), TransferError> {
         Ok(())
     }
     fn finish(&self) -> Result<(), TransferError> {
@@ -239,6 +243,7 @@ pub(super) fn values_of_all_keys() -> Vec<(&'static str, Value, Value)> {
         ("workers", "gpu0".into(), json!(["gpu*", "host"]).into()),
         ("allow_other_workers", true.into(), false.into()),
         ("timeout", "1 s".into(), "2 h".into()),
+        ("checkpoint", true.into(), false.into()),
         ("note", json!({"deep": [1, null]}).into(), by_row().into()),
     ]
 }

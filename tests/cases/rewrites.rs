@@ -9,6 +9,7 @@ use outcrop::collections::{Array, Collection, Delayed};
 use outcrop::graph::layer::Layer;
 use outcrop::graph::layer_graph::LayerGraph;
 use outcrop::graph::op::Op;
+use outcrop::plan::known::Known;
 use outcrop::plan::plan;
 use outcrop::report::Report;
 use outcrop::session::Session;
@@ -80,7 +81,7 @@ fn a01_annotations_survive_every_rewrite() {
             let there: &[&str] = if rewrite == "persist" { &["mean"] } else { &NAMED };
             assert!(there.iter().all(|label| kept(label)), "{rewrite} under {wish}:\n{graph}");
             // In the plan, by fusion and lowering, and so for every task.
-            let plan = plan(&graph, &machine("one-gpu"), &settings()).unwrap();
+            let plan = plan(&graph, &Known::none(), &machine("one-gpu"), &settings()).unwrap();
             let sources = plan.layers.iter().flat_map(|layer| &layer.sources);
             let mut of_user = sources.filter(|source| {
                 &*source.op != "wait" && source.label.as_deref().is_some_and(|l| NAMED.contains(&l))
@@ -128,7 +129,7 @@ fn a06_a_rewrite_inside_a_scope_leaves_annotations_as_they_were() {
                 asked
             };
             assert_eq!(others(&inside[rewrite]), others(graph), "{rewrite} under {wish}");
-            let plans = || plan(graph, &machine("one-gpu"), &settings()).unwrap().to_string();
+            let plans = || plan(graph, &Known::none(), &machine("one-gpu"), &settings()).unwrap().to_string();
             assert_eq!(annotate(intruder(), plans), plans(), "planning reads no scope");
         }
     }

@@ -147,6 +147,8 @@ fn phrase(annotations: &Annotations, key: &str, value: &Json) -> String {
         }
         ("allow_other_workers", Json::Bool(true)) => "or on others".to_owned(),
         ("allow_other_workers", Json::Bool(false)) => "on no others".to_owned(),
+        ("checkpoint", Json::Bool(true)) => "kept to resume from".to_owned(),
+        ("checkpoint", Json::Bool(false)) => "not kept".to_owned(),
         (_, Json::String(text)) => format!("{key} {text}"),
         _ => format!("{key} {value}"),
     }
