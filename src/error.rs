@@ -52,7 +52,12 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Error::Graph(_) | Error::Machine(_) => ErrorClass::User,
-            Error::Plan(PlanError::Unsatisfiable(_) | PlanError::Memory { .. }) => ErrorClass::Unsatisfiable,
+            Error::Plan(
+                PlanError::Unsatisfiable(_)
+                | PlanError::Memory { .. }
+                | PlanError::SpillLimit { .. }
+                | PlanError::OverBudget { .. },
+            ) => ErrorClass::Unsatisfiable,
             Error::Plan(
                 PlanError::TooManyTasks { .. }
                 | PlanError::Graph(_)

@@ -81,6 +81,7 @@ pub mod report;
 pub mod session;
 pub mod settings;
 pub mod shape;
+pub mod simulate;
 pub mod steps;
 pub mod testing;
 pub mod token;

@@ -34,13 +34,14 @@ use crate::plan::fuse::{Group, Groups, fuse};
 use crate::plan::lower::{TaskGraph, plan_inputs};
 use crate::plan::place::Placement;
 use crate::plan::resolve::Resolved;
-use crate::plan::terms::{Assigned, Room};
+use crate::plan::terms::Room;
 use crate::settings::Settings;
-use crate::steps::{
-    OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, TransferEdge,
-};
+use crate::steps::{OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepOperand, TransferEdge};
 
 pub use error::{PlanError, Unsatisfied};
+
+/// What plans call the memory on disk.
+const DISK: &str = "disk";
 
 /// Plans the graph's outputs on a machine.
 ///
@@ -64,18 +65,23 @@ pub fn plan(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Resul
     let mut tasks = transfer::transfer(tasks, graph, &groups, machine, &kept);
     let layers = layers(graph, &groups, &placement, &resolved, &effective, machine, settings);
     let rooms = rooms(&groups, &tasks, &resolved, settings);
-    let Assigned { terms, priority } = terms::assign(&mut tasks, &groups, &effective, &rooms, settings)?;
-    let order = order::order(&tasks, &priority);
-    let mut plan = assemble(tasks, &order, layers);
-    plan.terms = terms;
-    plan.outputs = outputs(graph, &groups);
+    let mut assigned = terms::assign(&mut tasks, &groups, &effective, &rooms, settings)?;
+    let order = order::order(&tasks, &assigned.priority);
+    let outputs = outputs(graph, &groups);
+    let scope = memory::Scope { layers: &layers, outputs: &outputs, machine, settings };
+    let fitted = memory::fit(&mut tasks, &mut assigned, order, scope)?;
+    let mut plan = assemble(tasks, &fitted.order, layers);
+    plan.terms = assigned.terms;
+    plan.outputs = outputs;
     plan.requested = requested(graph, &groups, &plan.outputs);
     plan.device_names = machine.devices.iter().map(|device| device.name.clone()).collect();
     plan.memory_names = machine.memories.iter().map(|memory| memory.name.clone()).collect();
+    plan.memory_names.extend(fitted.disk.map(|_| DISK.to_owned()));
+    plan.disk = fitted.disk;
+    plan.memories = fitted.memories;
     plan.threads = settings.threads;
     plan.resources = settings.resources.iter().map(|(name, amount)| (name.clone(), *amount)).collect();
     plan.predicted_s = placement.predicted_s();
-    memory::measure(&mut plan, machine, settings)?;
     verify::verify(&plan, graph, machine, settings)?;
     Ok(plan)
 }
@@ -193,7 +199,7 @@ fn assemble(tasks: TaskGraph, order: &[u32], mut layers: Vec<PlanLayer>) -> Plan
         let operands = tasks.operands(task).iter();
         plan.operands.extend(operands.map(|&(from, input)| StepOperand { step: rank[from as usize], input }));
         plan.operand_offsets.push(plan.operands.len() as u32);
-        if step.kind == StepKind::Transfer {
+        if step.kind.is_copy() {
             let from = tasks.tasks[tasks.operands(task)[0].0 as usize].memory;
             count_transfer(&mut plan.transfers, from, step.memory, step.bytes);
         } else {

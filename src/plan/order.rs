@@ -23,6 +23,14 @@ pub fn order(tasks: &TaskGraph, priority: &[f64]) -> Vec<u32> {
     by_priority(&links, &depth_first, priority)
 }
 
+/// The order as close to a preferred one as priorities allow; the preferred one itself where they are all equal.
+pub fn keeping_priority(tasks: &TaskGraph, preferred: &[u32], priority: &[f64]) -> Vec<u32> {
+    if priority.iter().all(|&p| p == priority[0]) {
+        return preferred.to_vec();
+    }
+    by_priority(&Links::new(tasks), preferred, priority)
+}
+
 /// Who must come before and after each task.
 struct Links {
     before: Csr,
