@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::csr::Csr;
+use crate::simulate::largest::Largest;
 
 /// One step, as the play sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,13 +75,23 @@ pub fn play(scene: &Scene) -> Played {
 
 /// The most that each memory holds when items run one after the other. O(items + operands).
 pub fn sequential_peaks(scene: &Scene) -> Vec<u64> {
+    let mut peaks = scene.held.clone();
+    for (item, held) in scene.items.iter().zip(profile(scene)) {
+        let peak = &mut peaks[usize::from(item.memory)];
+        *peak = held.max(*peak);
+    }
+    peaks
+}
+
+/// For each item, what its memory holds while it runs, when items run one after the other.
+fn profile(scene: &Scene) -> Vec<u64> {
     let mut held = scene.held.clone();
-    let mut peaks = held.clone();
     let mut unread = unread(scene);
+    let mut profile = Vec::with_capacity(scene.items.len());
     for (at, item) in scene.items.iter().enumerate() {
         let memory = usize::from(item.memory);
         held[memory] += item.value;
-        peaks[memory] = peaks[memory].max(held[memory] + item.scratch);
+        profile.push(held[memory] + item.scratch);
         for &value in scene.operands.of(at as u32) {
             unread[value as usize] -= 1;
             if unread[value as usize] == 0 {
@@ -92,7 +103,7 @@ pub fn sequential_peaks(scene: &Scene) -> Vec<u64> {
             held[memory] -= item.value;
         }
     }
-    peaks
+    profile
 }
 
 fn unread(scene: &Scene) -> Vec<u32> {
@@ -103,6 +114,19 @@ fn unread(scene: &Scene) -> Vec<u32> {
         }
     }
     unread
+}
+
+fn profiles(scene: &Scene) -> Vec<Option<Largest>> {
+    let profile = profile(scene);
+    let of = |(memory, &budget): (usize, &u64)| {
+        let own = |(item, held): (&Item, &u64)| match usize::from(item.memory) == memory && item.bytes() > 0 {
+            true => *held,
+            false => 0,
+        };
+        let numbers = || -> Vec<u64> { scene.items.iter().zip(&profile).map(own).collect() };
+        (budget < u64::MAX).then(|| Largest::new(&numbers()))
+    };
+    scene.budgets.iter().enumerate().map(of).collect()
 }
 
 struct Stage<'a> {
@@ -118,8 +142,16 @@ struct Stage<'a> {
     now: u64,
     held: Vec<u64>,
     peaks: Vec<u64>,
-    /// For each memory, what the budget leaves above the sequential peak, less what overtakers took of it.
-    slack: Vec<u64>,
+    /// For each memory, the most that it holds when items run one after the other.
+    planned: Vec<u64>,
+    /// For each memory with a limit, what it holds while each of its items runs in order.
+    profiles: Vec<Option<Largest>>,
+    /// For each memory, the farthest overtaker so far.
+    farthest: Vec<u32>,
+    /// For each memory, what overtakers hold.
+    ahead: Vec<u64>,
+    /// For each item, what it holds as an overtaker.
+    owed: Vec<u64>,
     /// For each memory, the first item that allocates there and hasn't started.
     heads: Vec<u32>,
     starts: Vec<u32>,
@@ -134,8 +166,6 @@ impl<'a> Stage<'a> {
         let mut waiting = vec![0; count];
         edges.clone().for_each(|(_, later)| waiting[later as usize] += 1);
         let memories = scene.budgets.len();
-        let peaks = sequential_peaks(scene);
-        let slack = scene.budgets.iter().zip(peaks).map(|(budget, peak)| budget.saturating_sub(peak));
         let mut stage = Stage {
             scene,
             followers: Csr::new(count, edges),
@@ -148,7 +178,11 @@ impl<'a> Stage<'a> {
             now: 0,
             held: scene.held.clone(),
             peaks: scene.held.clone(),
-            slack: slack.collect(),
+            planned: sequential_peaks(scene),
+            profiles: profiles(scene),
+            farthest: vec![0; memories],
+            ahead: vec![0; memories],
+            owed: vec![0; count],
             heads: vec![0; memories],
             starts: Vec::with_capacity(count),
         };
@@ -181,7 +215,19 @@ impl<'a> Stage<'a> {
         let (memory, bytes) = (usize::from(what.memory), what.bytes());
         bytes == 0
             || self.held[memory].saturating_add(bytes) <= self.scene.budgets[memory]
-                && (self.heads[memory] == item || bytes <= self.slack[memory])
+                && (self.heads[memory] == item || self.may_overtake(item, memory, bytes))
+    }
+
+    fn may_overtake(&self, item: u32, memory: usize, bytes: u64) -> bool {
+        let (ahead, budget) = (self.ahead[memory].saturating_add(bytes), self.scene.budgets[memory]);
+        let largest = |profile: &Largest| {
+            let to = self.farthest[memory].max(item);
+            profile.of(self.heads[memory] as usize, to as usize)
+        };
+        self.planned[memory].saturating_add(ahead) <= budget
+            || self.profiles[memory]
+                .as_ref()
+                .is_some_and(|profile| largest(profile).saturating_add(ahead) <= budget)
     }
 
     fn start(&mut self, item: u32) {
@@ -197,8 +243,9 @@ impl<'a> Stage<'a> {
             self.heads[memory] += 1;
             self.advance(memory);
         } else {
-            // An item without bytes takes nothing; others were found to fit.
-            self.slack[memory] -= what.bytes();
+            self.ahead[memory] += what.bytes();
+            self.owed[item as usize] = what.bytes();
+            self.farthest[memory] = self.farthest[memory].max(item);
         }
     }
 
@@ -211,25 +258,37 @@ impl<'a> Stage<'a> {
                 break;
             }
             if allocates {
-                self.slack[memory] += item.bytes();
+                self.give_back(self.heads[memory], u64::MAX);
             }
             self.heads[memory] += 1;
         }
     }
 
+    /// An overtaker holds so much less, or is none any more.
+    fn give_back(&mut self, item: u32, bytes: u64) {
+        let owed = &mut self.owed[item as usize];
+        let bytes = bytes.min(*owed);
+        *owed -= bytes;
+        self.ahead[usize::from(self.scene.items[item as usize].memory)] -= bytes;
+    }
+
+    fn release(&mut self, item: u32, bytes: u64) {
+        self.held[usize::from(self.scene.items[item as usize].memory)] -= bytes;
+        self.give_back(item, bytes);
+    }
+
     fn finish(&mut self, item: u32) {
         let (scene, what) = (self.scene, self.scene.items[item as usize]);
         self.free[usize::from(what.engine)] += 1;
-        self.held[usize::from(what.memory)] -= what.scratch;
+        self.release(item, what.scratch);
         for &value in scene.operands.of(item) {
             self.unread[value as usize] -= 1;
             if self.unread[value as usize] == 0 {
-                let value = &scene.items[value as usize];
-                self.held[usize::from(value.memory)] -= value.value;
+                self.release(value, scene.items[value as usize].value);
             }
         }
         if self.unread[item as usize] == 0 {
-            self.held[usize::from(what.memory)] -= what.value;
+            self.release(item, what.value);
         }
         for at in self.followers.range(item) {
             let follower = self.followers.item(at);

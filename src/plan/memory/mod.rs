@@ -27,6 +27,7 @@
 //! the largest values. Planned peaks never exceeded the budget.
 
 mod moves;
+mod narrow;
 mod peak;
 mod portfolio;
 mod scene;

@@ -1,15 +1,16 @@
 //! Which order to walk, and how much of the budget to leave to steps that run at once.
 //!
-//! A depth-first order holds the least, but its neighbours wait for each other, so that workers wait too. A *wide*
-//! order is the one in which a play of the depth-first order on some workers, with a little more room, starts its
+//! The [narrowest](super::narrow) order holds the least, but its neighbours wait for each other, so that workers wait too. A *wide*
+//! order is the one in which a play of the narrow order on some workers, with a little more room, starts its
 //! tasks: neighbours don't depend on each other. It holds a little more, and under small budgets moves much more,
 //! so that the narrow order stays a candidate. *Slack* is budget that the walk leaves alone: it moves more, and
 //! workers wait less where the plan's profile is flat.
 
-use crate::plan::memory::Scope;
 use crate::plan::memory::moves::{Moves, Refusal, walk};
+use crate::plan::memory::narrow::narrowest;
 use crate::plan::memory::scene::scene;
 use crate::plan::memory::view::View;
+use crate::plan::memory::{Scope, memories};
 use crate::plan::order;
 use crate::simulate::{play, sequential_peaks};
 
@@ -23,15 +24,16 @@ const NEARLY: f64 = 1.05;
 ///
 /// # Errors
 /// When no order fits, what the narrow one says, which needs the least.
-pub fn best(view: &View<'_>, narrow: &[u32], priority: &[f64], scope: Scope<'_>) -> Result<Moves, Refusal> {
+pub fn best(view: &View<'_>, given: &[u32], priority: &[f64], scope: Scope<'_>) -> Result<Moves, Refusal> {
     let workers = scope.settings.threads as u32;
     let is_large = view.datum.len() > TASKS_MANY;
     let block = usual_block(view);
+    let narrow = narrowest(view, given, priority, &memories(scope));
     let (mut found, mut refused) = (Vec::new(), None);
     for width in widths(workers, is_large) {
         let order = match width {
-            1 => narrow.to_vec(),
-            _ => order::keeping_priority(view.tasks, &widened(view, narrow, width, block), priority),
+            1 => narrow.clone(),
+            _ => order::keeping_priority(view.tasks, &widened(view, &narrow, width, block), priority),
         };
         let all = u64::from(workers - 1) * block;
         let slacks = [0, all / 2, all];

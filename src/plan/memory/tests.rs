@@ -3,6 +3,7 @@
 mod graphs;
 mod optimum;
 mod search;
+mod shapes;
 
 use std::collections::HashMap;
 
