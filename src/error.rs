@@ -69,10 +69,10 @@ impl Error {
             Error::Output(_) => ErrorClass::Resource,
             Error::Exec(error) => match error {
                 ExecError::Cancelled => ErrorClass::Cancelled,
-                ExecError::Start { .. } => ErrorClass::Resource,
-                ExecError::Stuck { .. } => ErrorClass::Bug,
+                ExecError::Start { .. } | ExecError::Starved => ErrorClass::Resource,
+                ExecError::Stuck { .. } | ExecError::Broken { .. } => ErrorClass::Bug,
                 ExecError::Compile { source, .. } | ExecError::Result { source, .. } => device_class(source),
-                ExecError::NoDevice { .. } => ErrorClass::Unsatisfiable,
+                ExecError::NoDevice { .. } | ExecError::NoRoom { .. } => ErrorClass::Unsatisfiable,
                 ExecError::Value { .. } => ErrorClass::User,
                 ExecError::Step { source, .. } => match &**source {
                     StepError::Device(source) => device_class(source),

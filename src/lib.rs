@@ -77,6 +77,7 @@ pub mod machine;
 mod panics;
 pub mod pipeline;
 pub mod plan;
+pub mod reactor;
 pub mod report;
 pub mod session;
 pub mod settings;

@@ -10,12 +10,12 @@ use crate::device::contract::Device;
 use crate::device::host::Host;
 use crate::device::probe;
 use crate::error::Error;
-use crate::exec::{self, Control, Devices, ResultValue};
+use crate::exec::{Control, Devices, Engine, Limits, ResultValue, RunOptions};
 use crate::graph::error::GraphError;
 use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::{CopyRule, Op};
-use crate::machine::{Backend, DeviceId, Machine};
+use crate::machine::{Backend, DeviceId, Machine, MemoryId};
 use crate::plan;
 use crate::report::Report;
 use crate::settings::{Config, Settings};
@@ -40,12 +40,13 @@ pub struct Session {
     settings: Settings,
     notes: Vec<String>,
     open: Mutex<Vec<Option<Arc<dyn Device>>>>,
+    engine: Engine,
 }
 
 /// A plan that is ready to run, with what it was made from.
 pub struct Prepared {
     /// The plan.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// Seconds that planning took.
     pub plan_s: f64,
     graph: LayerGraph,
@@ -72,7 +73,8 @@ impl Session {
     pub fn on(machine: Machine, config: Config) -> Self {
         let settings = config.or(Config::from_environment()).resolve(machine.host.cores);
         let devices = vec![None; machine.devices.len()];
-        Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices) }
+        let engine = Engine::new(&limits(&machine, &settings));
+        Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices), engine }
     }
 
     /// The session with default annotations for all layers that don't say otherwise, inside those it has.
@@ -162,14 +164,14 @@ impl Session {
         let overrides = self.settings.overrides.clone().then(overrides);
         let settings = Settings { overrides, ..self.settings.clone() };
         let plan = plan::plan(&graph, &self.machine, &settings)?;
-        Ok(Prepared { plan, plan_s: started.elapsed().as_secs_f64(), graph })
+        Ok(Prepared { plan: Arc::new(plan), plan_s: started.elapsed().as_secs_f64(), graph })
     }
 
     /// Runs a plan, and puts the outputs of its sinks in place.
     pub fn run(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
         let Prepared { plan, plan_s, graph } = prepared;
         let devices = self.open_for(plan)?;
-        let outcome = exec::run(plan, &devices, control)?;
+        let outcome = self.engine.run(plan, &devices, RunOptions::default(), control)?;
         for &output in graph.outputs() {
             if let Op::Store(sink) = graph.layer(output).op() {
                 sink.finish()?;
@@ -200,6 +202,18 @@ impl Session {
             };
         }
         Ok(Devices::new(open.clone()))
+    }
+}
+
+/// What the machine and the settings give all runs of a session together.
+fn limits(machine: &Machine, settings: &Settings) -> Limits {
+    let memory =
+        |at: usize| plan::memory::budget(machine, settings, MemoryId(at as u16)).map(|bytes| bytes.0);
+    Limits {
+        threads: settings.threads,
+        memories: (0..machine.memories.len()).map(memory).collect(),
+        resources: settings.resources.values().copied().collect(),
+        devices: machine.devices.len(),
     }
 }
 

@@ -76,6 +76,10 @@ impl StepKind {
     }
 }
 
+/// A queue of steps that one kind of worker takes from. Lane 0 is the host pool's, every other device has the lane of
+/// its number; behind them come the disk's writer and its reader.
+pub type Lane = u16;
+
 /// One step of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
@@ -401,6 +405,21 @@ impl Plan {
                 padded_pieces(&input.chunks, &region, &input.halo, &input.modes).1
             }
             _ => Vec::new(),
+        }
+    }
+
+    /// How many lanes there are.
+    pub fn lanes(&self) -> usize {
+        self.device_names.len().max(1) + 2
+    }
+
+    /// Whose work a step is: what it does to a disk is the disk's, all else its device's.
+    pub fn lane_of(&self, step: &Step) -> Lane {
+        let devices = self.device_names.len().max(1) as Lane;
+        match step.kind {
+            StepKind::Spill | StepKind::Keep => devices,
+            StepKind::Reload | StepKind::Recall => devices + 1,
+            _ => step.device.0,
         }
     }
 

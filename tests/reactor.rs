@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use outcrop::annotate::Annotations;
 use outcrop::dtype::DType;
-use outcrop::exec::event::{Command, Event};
-use outcrop::exec::reactor::Reactor;
 use outcrop::graph::chunking::Chunking;
 use outcrop::graph::expr::Expr;
 use outcrop::graph::op::Op;
 use outcrop::ids::StepId;
 use outcrop::machine::{DeviceId, MemoryId};
+use outcrop::reactor::{Command, Event, GrantId, Ledger, Reactor, RunId, Standing, Tasks};
 use outcrop::steps::{MemoryPlan, Plan, PlanLayer, Step, StepKind, StepOperand, Terms};
 use outcrop::units::Bytes;
 
@@ -121,88 +120,283 @@ fn sequential_peaks(plan: &Plan) -> Vec<u64> {
     peak
 }
 
-/// Plays one schedule that the seed picks, checking after every event. Returns the trace.
-fn play(plan: &Plan, random: &mut Random, failures: bool, seed: u64) -> Vec<Command> {
-    let mut reactor = Reactor::new(plan);
-    let (mut commands, mut trace) = (Vec::new(), Vec::new());
-    let mut running: Vec<StepId> = Vec::new();
-    let mut backing_off: Vec<StepId> = Vec::new();
-    let (mut freed, mut ran) = (vec![0; plan.steps.len()], vec![0; plan.steps.len()]);
-    let mut done = false;
-    reactor.on_events(&[Event::Start], &mut commands);
-    while !done {
-        let mut choices: Vec<Event> = Vec::new();
-        for lane in 0..2u16 {
-            let busy = running.iter().filter(|&&step| plan.step(step).device.0 == lane).count();
-            let workers = if lane == 0 { plan.threads } else { 1 };
-            if busy < workers && reactor.ready(lane) > 0 {
-                choices.push(Event::Poll { lane, room: 1 });
+/// What a schedule may do besides running steps.
+#[derive(Clone, Copy, Default)]
+struct Trouble {
+    failures: bool,
+    cancellations: bool,
+    abandonment: bool,
+}
+
+/// One run as the test sees it.
+struct Played {
+    plan: Arc<Plan>,
+    running: Vec<(StepId, GrantId)>,
+    backing_off: Vec<StepId>,
+    begun: bool,
+    ran: Vec<u32>,
+    freed: Vec<u32>,
+    stopped: bool,
+    over: bool,
+}
+
+/// A schedule under way.
+struct Play<'a> {
+    seed: u64,
+    random: &'a mut Random,
+    trouble: Trouble,
+    threads: usize,
+    budgets: Vec<u64>,
+    licences: u64,
+    reactor: Reactor,
+    runs: Vec<Played>,
+    commands: Vec<Command>,
+    trace: Vec<Command>,
+    tickets: u64,
+    /// Tickets of attempts that were given up and still run.
+    lost: Vec<u64>,
+}
+
+/// Plays one schedule of some plans that the seed picks, checking after every event. Returns the trace.
+fn play(plans: Vec<Plan>, random: &mut Random, trouble: Trouble, seed: u64) -> Vec<Command> {
+    let threads = plans[0].threads;
+    let budget = |memory: usize| plans.iter().map(|plan| plan.memories[memory].budget.unwrap().0).max();
+    let budgets: Vec<u64> = (0..2).filter_map(budget).collect();
+    let licences = plans.iter().map(|plan| (plan.resources[0].1 * 1e6) as u64).max().unwrap();
+    let limits: Vec<Option<u64>> = budgets.iter().copied().map(Some).collect();
+    let reactor = Reactor::new(Ledger::new(&limits, &[licences], threads), threads);
+    let (runs, commands, trace, lost) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut play = Play {
+        seed,
+        random,
+        trouble,
+        threads,
+        budgets,
+        licences,
+        reactor,
+        runs,
+        commands,
+        trace,
+        tickets: 0,
+        lost,
+    };
+    plans.into_iter().for_each(|plan| play.submit(plan));
+    play.obey();
+    while !play.runs.iter().all(|run| run.over) {
+        play.turn();
+        play.check();
+        play.obey();
+    }
+    play.finish()
+}
+
+impl Play<'_> {
+    fn submit(&mut self, plan: Plan) {
+        let plan = Arc::new(plan);
+        let tasks = Arc::new(Tasks::new(plan.clone()));
+        let standing = Standing { priority: self.random.below(2) as f64, depth: 0 };
+        let id = self.reactor.submit(tasks, standing, &mut self.commands).expect("every plan fits alone");
+        assert_eq!(id, RunId(self.runs.len() as u32));
+        let none = vec![0; plan.steps.len()];
+        self.runs.push(Played {
+            plan,
+            running: Vec::new(),
+            backing_off: Vec::new(),
+            begun: false,
+            ran: none.clone(),
+            freed: none,
+            stopped: false,
+            over: false,
+        });
+    }
+
+    fn run(&mut self, run: RunId) -> &mut Played {
+        &mut self.runs[run.0 as usize]
+    }
+
+    fn obey(&mut self) {
+        while !self.commands.is_empty() {
+            for command in std::mem::take(&mut self.commands) {
+                self.trace.push(command);
+                match command {
+                    Command::Begin(run) => self.run(run).begun = true,
+                    Command::Run { run, step, grant } => self.run(run).running.push((step, grant)),
+                    Command::Free { run, value } => self.run(run).freed[value.index()] += 1,
+                    Command::Retry { run, step, .. } => self.run(run).backing_off.push(step),
+                    Command::Abort { run, .. } | Command::Starve(run) => self.run(run).stopped = true,
+                    Command::Complete(run) => {
+                        let seed = self.seed;
+                        let played = self.run(run);
+                        assert!(played.running.is_empty() && !played.over, "seed {seed}");
+                        played.over = true;
+                        self.reactor.release(run, &mut self.commands);
+                    }
+                }
             }
-        }
-        for &step in &running {
-            choices.push(Event::Finished(step));
-            if failures && reactor.failures(step) < 2 {
-                choices.push(Event::Failed { step, retryable: true });
-            }
-        }
-        choices.extend(backing_off.iter().map(|&step| Event::RetryDue(step)));
-        assert!(!choices.is_empty(), "seed {seed}: stuck with {} steps left", reactor.unfinished());
-        let event = choices[random.below(choices.len())];
-        match event {
-            Event::Finished(step) => {
-                running.retain(|&other| other != step);
-                ran[step.index()] += 1;
-            }
-            Event::Failed { step, .. } => running.retain(|&other| other != step),
-            Event::RetryDue(step) => backing_off.retain(|&other| other != step),
-            _ => {}
-        }
-        reactor.on_events(&[event], &mut commands);
-        let only_polls = running.is_empty() && backing_off.is_empty();
-        if only_polls && matches!(event, Event::Poll { .. }) && commands.is_empty() {
-            let started = (0..2).any(|lane| {
-                reactor.on_events(&[Event::Poll { lane, room: 1 }], &mut commands);
-                !commands.is_empty()
-            });
-            assert!(started, "seed {seed}: nothing runs and nothing may start");
-        }
-        for command in commands.drain(..) {
-            trace.push(command);
-            match command {
-                Command::Run(step) => running.push(step),
-                Command::Free(value) => freed[value.index()] += 1,
-                Command::Retry { step, .. } => backing_off.push(step),
-                Command::Abort(step) => panic!("seed {seed}: step {} aborted", step.0),
-                Command::Complete => done = true,
-            }
-        }
-        for (memory, need) in plan.memories.iter().enumerate() {
-            let (held, budget) = (reactor.ledger().held(memory), need.budget.unwrap().0);
-            assert!(held <= budget, "seed {seed}: {held} of {budget} held in memory {memory}");
         }
     }
-    assert!(ran.iter().all(|&times| times == 1), "seed {seed}: {ran:?}");
-    assert!(freed.iter().all(|&times| times == 1), "seed {seed}: {freed:?}");
-    assert_eq!((reactor.ledger().held(0), reactor.ledger().held(1)), (0, 0), "seed {seed}");
-    assert!(reactor.ledger().is_settled(), "seed {seed}: resources weren't given back");
-    trace
+
+    /// One event out of those that may happen.
+    fn turn(&mut self) {
+        let mut choices = self.happenings();
+        let is_idle = choices.iter().all(|choice| matches!(choice, Event::Cancel(_)));
+        if is_idle {
+            let polls = [0, 1].map(|lane| Event::Poll { lane, room: 1 });
+            self.reactor.on_events(&polls, &mut self.commands);
+            assert!(!self.commands.is_empty(), "seed {}: nothing runs and nothing may start", self.seed);
+            return;
+        }
+        choices.extend(self.polls());
+        let event = choices[self.random.below(choices.len())];
+        let done = |run: &mut Played, step: StepId| run.running.retain(|(other, _)| *other != step);
+        match event {
+            Event::Start(run) => self.run(run).begun = false,
+            Event::Finished { run, step, .. } => {
+                done(self.run(run), step);
+                self.run(run).ran[step.index()] += 1;
+            }
+            Event::Failed { run, step, .. } => done(self.run(run), step),
+            Event::Abandoned { run, step, ticket, .. } => {
+                done(self.run(run), step);
+                self.run(run).stopped = true;
+                self.lost.push(ticket);
+            }
+            Event::RetryDue { run, step } => self.run(run).backing_off.retain(|&other| other != step),
+            Event::Cancel(run) => {
+                self.run(run).stopped = true;
+                self.run(run).begun = false;
+            }
+            Event::Poll { .. } | Event::Found { .. } => {}
+        }
+        self.reactor.on_events(&[event], &mut self.commands);
+        if self.random.below(5) == 0
+            && let Some(ticket) = self.lost.pop()
+        {
+            self.reactor.on_events(&[Event::Found { ticket }], &mut self.commands);
+        }
+    }
+
+    fn happenings(&mut self) -> Vec<Event> {
+        let mut choices = Vec::new();
+        for (at, played) in self.runs.iter().enumerate().filter(|(_, played)| !played.over) {
+            let run = RunId(at as u32);
+            if played.begun {
+                choices.push(Event::Start(run));
+                continue;
+            }
+            for &(step, grant) in &played.running {
+                choices.push(Event::Finished { run, step, grant, nanoseconds: 1_000 });
+                let fails = self.trouble.failures && self.reactor.failures(run, step) < 2;
+                choices.extend(fails.then_some(Event::Failed { run, step, grant, retryable: true }));
+                if self.trouble.abandonment && self.random.below(30) == 0 {
+                    self.tickets += 1;
+                    choices.push(Event::Abandoned { run, step, grant, ticket: self.tickets });
+                }
+            }
+            choices.extend(played.backing_off.iter().map(|&step| Event::RetryDue { run, step }));
+            if self.trouble.cancellations && self.random.below(20) == 0 {
+                choices.push(Event::Cancel(run));
+            }
+        }
+        choices
+    }
+
+    /// Workers that are free where something is ready.
+    fn polls(&mut self) -> Vec<Event> {
+        let mut polls = Vec::new();
+        for lane in 0..2u16 {
+            let on_lane = |played: &Played| {
+                let mut steps = played.running.iter().map(|(step, _)| played.plan.step(*step).device.0);
+                steps.by_ref().filter(|device| *device == lane).count()
+            };
+            let busy: usize = self.runs.iter().map(on_lane).sum();
+            let workers = if lane == 0 { self.threads } else { 1 };
+            if busy < workers && self.reactor.ready(lane) > 0 {
+                polls.push(Event::Poll { lane, room: 1 + self.random.below(3) as u16 });
+            }
+        }
+        polls
+    }
+
+    fn check(&self) {
+        let (seed, ledger) = (self.seed, self.reactor.ledger());
+        for (memory, budget) in self.budgets.iter().enumerate() {
+            let held = ledger.held(memory);
+            assert!(held <= *budget, "seed {seed}: {held} of {budget} held in memory {memory}");
+        }
+        if self.trouble.abandonment {
+            return;
+        }
+        let started = self.commands.iter().filter_map(|command| match command {
+            Command::Run { grant, .. } => Some(*grant),
+            _ => None,
+        });
+        let running = self.runs.iter().flat_map(|run| &run.running).map(|(_, grant)| *grant);
+        let grants = running.chain(started).filter(|grant| *grant != GrantId::NONE).map(|grant| grant.0);
+        let granted = grants.collect::<std::collections::HashSet<_>>().len() as u64;
+        assert_eq!(ledger.free_resources()[0] + granted * 1_000_000, self.licences, "seed {seed}");
+    }
+
+    fn finish(mut self) -> Vec<Command> {
+        let seed = self.seed;
+        for ticket in std::mem::take(&mut self.lost) {
+            self.reactor.on_events(&[Event::Found { ticket }], &mut self.commands);
+        }
+        for run in self.runs.iter().filter(|run| !run.stopped) {
+            assert!(run.ran.iter().all(|&times| times == 1), "seed {seed}: {:?}", run.ran);
+            assert!(run.freed.iter().all(|&times| times == 1), "seed {seed}: {:?}", run.freed);
+        }
+        let ledger = self.reactor.ledger();
+        assert!(ledger.is_settled(), "seed {seed}: not all was given back");
+        assert_eq!(ledger.free_resources(), [self.licences], "seed {seed}: capacity isn't the total again");
+        self.trace
+    }
+}
+
+/// Some plans for one engine.
+fn random_plans(random: &mut Random, count: usize) -> Vec<Plan> {
+    let mut plans: Vec<Plan> = (0..count).map(|_| random_plan(random)).collect();
+    let threads = plans[0].threads;
+    plans.iter_mut().for_each(|plan| plan.threads = threads);
+    plans
 }
 
 #[test]
 fn no_schedule_exceeds_a_budget_or_gets_stuck() {
-    for seed in 0..20_000 {
+    for seed in 0..10_000 {
         let mut random = Random(seed);
-        let plan = random_plan(&mut random);
-        play(&plan, &mut random, false, seed);
+        let plans = random_plans(&mut random, 1);
+        play(plans, &mut random, Trouble::default(), seed);
     }
 }
 
 #[test]
 fn failures_give_everything_back() {
-    for seed in 0..20_000 {
+    for seed in 0..10_000 {
         let mut random = Random(seed ^ 0xF00D);
-        let plan = random_plan(&mut random);
-        play(&plan, &mut random, true, seed);
+        let plans = random_plans(&mut random, 1);
+        play(plans, &mut random, Trouble { failures: true, ..Trouble::default() }, seed);
+    }
+}
+
+#[test]
+fn runs_share_one_book() {
+    for seed in 0..10_000 {
+        let mut random = Random(seed ^ 0xBEEF);
+        let count = 2 + random.below(3);
+        let plans = random_plans(&mut random, count);
+        play(plans, &mut random, Trouble { failures: seed % 2 == 0, ..Trouble::default() }, seed);
+    }
+}
+
+#[test]
+fn whatever_happens_everything_comes_back() {
+    for seed in 0..10_000 {
+        let mut random = Random(seed ^ 0xCAFE);
+        let count = 1 + random.below(4);
+        let plans = random_plans(&mut random, count);
+        let trouble = Trouble { failures: true, cancellations: true, abandonment: seed % 3 == 0 };
+        play(plans, &mut random, trouble, seed);
     }
 }
 
@@ -211,8 +405,8 @@ fn equal_seeds_give_equal_traces() {
     for seed in 0..500 {
         let run = || {
             let mut random = Random(seed);
-            let plan = random_plan(&mut random);
-            play(&plan, &mut random, true, seed)
+            let plans = random_plans(&mut random, 3);
+            play(plans, &mut random, Trouble { failures: true, ..Trouble::default() }, seed)
         };
         assert_eq!(run(), run(), "seed {seed}");
     }
@@ -222,12 +416,16 @@ fn equal_seeds_give_equal_traces() {
 fn a_step_without_retries_is_tried_once() {
     let mut plan = random_plan(&mut Random(1));
     plan.terms.iter_mut().for_each(|terms| *terms = Terms { reserve: terms.reserve, ..Terms::default() });
-    let mut reactor = Reactor::new(&plan);
+    let mut reactor = Reactor::new(Ledger::new(&[None, None], &[2_000_000], 1), 1);
     let mut commands = Vec::new();
     let lane = plan.steps.at(0).device.0;
-    reactor.on_events(&[Event::Start, Event::Poll { lane, room: 1 }], &mut commands);
-    let Some(Command::Run(step)) = commands.pop() else { panic!("nothing started") };
-    reactor.on_events(&[Event::Failed { step, retryable: true }], &mut commands);
-    assert_eq!(commands, [Command::Abort(step), Command::Complete]);
+    let tasks = Arc::new(Tasks::new(Arc::new(plan)));
+    let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
+    reactor.on_events(&[Event::Start(run), Event::Poll { lane, room: 1 }], &mut commands);
+    let Some(Command::Run { step, grant, .. }) = commands.pop() else { panic!("nothing started") };
+    commands.clear();
+    reactor.on_events(&[Event::Failed { run, step, grant, retryable: true }], &mut commands);
+    assert_eq!(commands, [Command::Abort { run, step }, Command::Complete(run)]);
+    reactor.release(run, &mut commands);
     assert!(reactor.ledger().is_settled());
 }

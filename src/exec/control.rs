@@ -1,7 +1,7 @@
 //! How the outside takes part in a run: it may cancel it, watch how far it is, and observe every attempt.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::exec::error::StepError;
@@ -15,13 +15,20 @@ type Watch = Box<dyn Fn(&[u64]) + Send>;
 /// Told of every attempt.
 type Observe = Box<dyn FnMut(&StepEvent<'_>) + Send>;
 
-/// A handle on a run.
+/// A handle on a run; clones are the same handle.
+#[derive(Clone, Default)]
+pub struct Control(Arc<State>);
+
 #[derive(Default)]
-pub struct Control {
+struct State {
     cancelled: AtomicBool,
     watcher: Mutex<Option<Watch>>,
-    /// Outside `None` where nobody ever observed: workers then don't touch the lock.
-    observer: Option<Mutex<Option<Observe>>>,
+    observer: Mutex<Option<Observe>>,
+    is_watched: bool,
+    is_observed: bool,
+    is_traced: bool,
+    /// Called when somebody cancels.
+    on_cancel: Mutex<Vec<Box<dyn Fn() + Send>>>,
 }
 
 /// One attempt at a step that is over.
@@ -51,38 +58,72 @@ impl Control {
     /// `watch` is called now and then with the number of finished steps of each layer of the plan. One that
     /// panics is not called again; the run goes on.
     pub fn watched(watch: impl Fn(&[u64]) + Send + 'static) -> Self {
-        Control { watcher: Mutex::new(Some(Box::new(watch))), ..Control::default() }
+        let watcher = Mutex::new(Some(Box::new(watch) as Watch));
+        Control(Arc::new(State { watcher, is_watched: true, ..State::default() }))
     }
 
     /// `observe` is called for every attempt, finished or failed, on the worker's thread, one call at a time,
     /// before anything that waits for the step starts: a slow observer makes a slow run. One that panics is
-    /// not called again; the run goes on.
+    /// not called again; the run goes on. To be said before the handle is cloned.
     pub fn observed(self, observe: impl FnMut(&StepEvent<'_>) + Send + 'static) -> Self {
-        Control { observer: Some(Mutex::new(Some(Box::new(observe)))), ..self }
+        self.with(|state| {
+            *state.observer.get_mut().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(observe));
+            state.is_observed = true;
+        })
+    }
+
+    /// The run keeps a [`Trace`](crate::exec::Trace) of every attempt: 16 bytes each. To be said before the handle is
+    /// cloned.
+    pub fn traced(self) -> Self {
+        self.with(|state| state.is_traced = true)
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut State)) -> Self {
+        if let Some(state) = Arc::get_mut(&mut self.0) {
+            change(state);
+        }
+        self
     }
 
     /// Asks the run to stop: nothing new starts, and what runs is waited for.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Release);
+        self.0.cancelled.store(true, Ordering::Release);
+        let hooks = self.0.on_cancel.lock().unwrap_or_else(PoisonError::into_inner);
+        hooks.iter().for_each(|hook| hook());
     }
 
     /// Whether somebody asked it to stop.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Acquire)
+        self.0.cancelled.load(Ordering::Acquire)
+    }
+
+    /// `hook` is called when somebody cancels, and at once where somebody has.
+    pub(super) fn on_cancel(&self, hook: impl Fn() + Send + 'static) {
+        let mut hooks = self.0.on_cancel.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_cancelled() {
+            hook();
+        }
+        hooks.push(Box::new(hook));
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.0.is_watched
     }
 
     pub(super) fn is_observed(&self) -> bool {
-        self.observer.is_some()
+        self.0.is_observed
+    }
+
+    pub(super) fn is_traced(&self) -> bool {
+        self.0.is_traced
     }
 
     pub(super) fn observe(&self, event: &StepEvent<'_>) {
-        if let Some(observer) = &self.observer {
-            tell(observer, |observe| observe(event));
-        }
+        tell(&self.0.observer, |observe| observe(event));
     }
 
     pub(super) fn watch(&self, finished: &[u64]) {
-        tell(&self.watcher, |watch| watch(finished));
+        tell(&self.0.watcher, |watch| watch(finished));
     }
 }
 

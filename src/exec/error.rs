@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::device::contract::DeviceError;
 use crate::graph::custom::TaskError;
 use crate::graph::op::TransferError;
-use crate::units::format_seconds;
+use crate::units::{Bytes, format_seconds};
 
 /// A run failed or was stopped. Everything that it held is given back.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -66,9 +66,34 @@ pub enum ExecError {
         /// What the system said.
         message: String,
     },
+    /// It needs more memory at once than there can be beside the runs that wait for it. Nothing has run.
+    #[error(
+        "the run needs {} of memory '{memory}' at once, and {} can be had; use smaller chunks, or a larger budget",
+        Bytes(*need),
+        Bytes(*left)
+    )]
+    NoRoom {
+        /// The memory.
+        memory: String,
+        /// Bytes that it needs.
+        need: u64,
+        /// Bytes that it could have.
+        left: u64,
+    },
+    /// Attempts that were given up, and still run, hold on to what it needs.
+    #[error(
+        "attempts that ignored their timeout still hold memory or resources that this run can't do without"
+    )]
+    Starved,
     /// Somebody asked it to stop.
     #[error("cancelled; no output was written")]
     Cancelled,
+    /// A worker came to a bad end. This is a fault in Outcrop; nothing of the engine runs any more.
+    #[error("internal error: a worker panicked: {message}; please report this")]
+    Broken {
+        /// The panic's message.
+        message: String,
+    },
     /// The state machine stopped with work left. This is a fault in Outcrop.
     #[error("internal error: the run ended with {unfinished} steps left; please report this")]
     Stuck {

@@ -1,22 +1,26 @@
-//! Runs a plan within its limits.
+//! Runs plans within their limits.
 //!
-//! [`reactor`] is a pure state machine: events in, commands out, no thread, no clock. [`ledger`] is its
-//! book of memory and resources. [`driver`] is the only part that knows threads and devices: its workers
-//! report what finished and take what is next, under one lock.
+//! An [`Engine`] has a pool of workers for the host and a worker for every other device and for the disk. They call the
+//! [`reactor`](crate::reactor) themselves, behind one lock: report what finished, take what is next. Several runs are
+//! under way at once, in one book of memory and resources. Workers sleep when there is nothing to do.
+//!
+//! - [`engine`]: submitting and waiting. `pool`: workers. `active`: a run under way. `timer`: what is due later.
+//! - `work`: doing one step. [`control`]: cancelling, watching, observing. [`trace`], [`record`]: what happened.
 
-pub mod bitmap;
+mod active;
 pub mod control;
-pub mod driver;
+pub mod engine;
 pub mod error;
-pub mod event;
-pub mod ledger;
-pub mod profile;
-pub mod reactor;
+mod pool;
 pub mod record;
+mod timer;
+pub mod trace;
 mod work;
+mod worker;
 
 pub use control::{Control, StepEvent};
-pub use driver::{Devices, Outcome, run};
+pub use engine::{Devices, Engine, Limits, Outcome, RunOptions, Running, run};
 pub use error::{ExecError, StepError};
 pub use record::RunRecord;
+pub use trace::Trace;
 pub use work::ResultValue;

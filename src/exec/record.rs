@@ -1,5 +1,9 @@
 //! What happened in a run, in numbers.
 
+use std::time::Duration;
+
+use crate::exec::active::Active;
+use crate::exec::trace::Trace;
 use crate::steps::TransferEdge;
 
 /// Figures of one run.
@@ -15,6 +19,41 @@ pub struct RunRecord {
     pub peak_bytes: Vec<u64>,
     /// Seconds from start to end.
     pub wall_s: f64,
+    /// Every attempt, when somebody [asked](crate::exec::Control::traced).
+    pub trace: Option<Trace>,
+}
+
+/// The record of a run under way.
+pub(super) struct Books {
+    pub(super) record: RunRecord,
+    /// Finished steps of each layer of the plan.
+    pub(super) finished: Vec<u64>,
+    /// Nanoseconds of workers' time, by layer.
+    busy: Vec<u64>,
+}
+
+impl Books {
+    pub(super) fn new(active: &Active) -> Self {
+        let layers = active.plan.layers.len();
+        let trace = active.control.is_traced().then(Trace::default);
+        let record = RunRecord { attempts: vec![0; layers], trace, ..RunRecord::default() };
+        Books { record, finished: vec![0; layers], busy: vec![0; layers] }
+    }
+
+    pub(super) fn count(&mut self, layer: u32, busy: Duration, finished: bool) {
+        let layer = layer as usize;
+        self.record.attempts[layer] += 1;
+        self.busy[layer] += busy.as_nanos() as u64;
+        self.finished[layer] += u64::from(finished);
+    }
+
+    /// The record of a run that took `wall`.
+    pub(super) fn closed(mut self, wall: Duration) -> RunRecord {
+        self.record.busy_s = self.busy.iter().map(|&nanoseconds| nanoseconds as f64 * 1e-9).collect();
+        self.record.wall_s = wall.as_secs_f64();
+        self.record.transfers.sort_unstable_by_key(|edge| (edge.from, edge.to));
+        self.record
+    }
 }
 
 impl RunRecord {

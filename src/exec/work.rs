@@ -1,14 +1,15 @@
 //! Doing one step: gathering its operands, finding room for its value, launching.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::block::{Block, Layout, OutputBlock};
 use crate::device::contract::{Device, Program};
-use crate::exec::driver::Devices;
+use crate::exec::Devices;
 use crate::exec::error::{ExecError, StepError};
 use crate::graph::custom::{Call, Made, TaskError};
 use crate::graph::op::Op;
+use crate::graph::value_spec::ValueSpec;
 use crate::ids::StepId;
 use crate::kernel::{Arguments, Operand};
 use crate::machine::{DeviceId, MemoryId};
@@ -16,10 +17,12 @@ use crate::steps::{OutputForm, Plan, PlanLayer, Step, StepKind};
 use crate::value::{Object, Value};
 
 /// Everything that steps share while a plan runs.
-pub(super) struct Work<'a> {
-    plan: &'a Plan,
-    devices: &'a Devices,
+pub(super) struct Work {
+    plan: Arc<Plan>,
+    devices: Devices,
     programs: Vec<Program>,
+    /// What each layer of the plan makes.
+    specs: Vec<ValueSpec>,
     /// The values that are alive, by the step that made them.
     values: Vec<Mutex<Option<Arc<Value>>>>,
     results: Vec<Room>,
@@ -28,7 +31,7 @@ pub(super) struct Work<'a> {
 /// Room for a result.
 enum Room {
     /// One array, allocated before anything runs.
-    Whole(Block),
+    Whole(Mutex<Option<Block>>),
     /// Its values one by one, as they come.
     Values(Mutex<Vec<Option<Value>>>),
 }
@@ -52,9 +55,9 @@ impl ResultValue {
     }
 }
 
-impl<'a> Work<'a> {
+impl Work {
     /// Compiles all kernels and makes room for the results.
-    pub(super) fn prepare(plan: &'a Plan, devices: &'a Devices) -> Result<Self, ExecError> {
+    pub(super) fn prepare(plan: &Arc<Plan>, devices: &Devices) -> Result<Self, ExecError> {
         for layer in &plan.layers {
             if devices.device(layer.device).is_none() {
                 let device = plan.device_names[usize::from(layer.device.0)].clone();
@@ -87,23 +90,31 @@ impl<'a> Work<'a> {
                 .memory()
                 .allocate(layout.bytes())
                 .map_err(|source| ExecError::Result { layer, source: Box::new(source) })?;
-            Ok(Room::Whole(Block { buffer, layout }))
+            Ok(Room::Whole(Mutex::new(Some(Block { buffer, layout }))))
         };
         let results = plan.outputs.iter().map(result).collect::<Result<_, _>>()?;
         let values = (0..plan.steps.len()).map(|_| Mutex::new(None)).collect();
-        Ok(Work { plan, devices, programs, values, results })
+        let specs = plan.layers.iter().map(PlanLayer::spec).collect();
+        Ok(Work { plan: plan.clone(), devices: devices.clone(), programs, specs, values, results })
     }
 
     /// The results, when all steps are done.
-    pub(super) fn into_results(self) -> Vec<ResultValue> {
-        let result = |room| match room {
-            Room::Whole(block) => ResultValue::Array(block),
+    pub(super) fn take_results(&self) -> Vec<ResultValue> {
+        let result = |room: &Room| match room {
+            Room::Whole(block) => {
+                lock(block).take().map_or(ResultValue::Values(Vec::new()), ResultValue::Array)
+            }
             Room::Values(slots) => {
-                let slots = slots.into_inner().unwrap_or_else(PoisonError::into_inner);
-                ResultValue::Values(slots.into_iter().flatten().collect())
+                ResultValue::Values(std::mem::take(&mut *lock(slots)).into_iter().flatten().collect())
             }
         };
-        self.results.into_iter().map(result).collect()
+        self.results.iter().map(result).collect()
+    }
+
+    /// Lets go of all values, and of the results that nobody has taken.
+    pub(super) fn clear(&self) {
+        self.values.iter().for_each(|value| drop(lock(value).take()));
+        drop(self.take_results());
     }
 
     /// Does a step, up to the point where its device has the work. The value is there for later steps on
@@ -114,12 +125,12 @@ impl<'a> Work<'a> {
         match (step.kind, &layer.op) {
             (StepKind::Load, Op::Load(source)) if source.in_place() => {
                 let view = source.view(&self.plan.region(id))?;
-                self.keep(id, view.into());
+                self.keep(id, &step, view.into());
             }
             (StepKind::Load, Op::Load(source)) => {
                 let value = self.room(id, &step)?;
                 source.read(&self.plan.region(id), &value)?;
-                self.keep(id, value.into());
+                self.keep(id, &step, value.into());
             }
             (StepKind::Store, Op::Store(sink)) => {
                 let block = self.block(self.plan.operands(id)[0].step)?;
@@ -134,13 +145,13 @@ impl<'a> Work<'a> {
                 } else {
                     queue.upload(&from, &to)?
                 }
-                self.keep(id, to.into());
+                self.keep(id, &step, to.into());
             }
             (StepKind::Call, op) => {
                 let value = self.call(id, &step, layer, op)?;
-                self.keep(id, value);
+                self.keep(id, &step, value);
             }
-            (StepKind::Wait, _) => self.keep(id, Object::new(()).into()),
+            (StepKind::Wait, _) => self.keep(id, &step, Object::new(()).into()),
             _ => {
                 let value = self.room(id, &step)?;
                 let program = self.programs.get(step.kernel as usize).ok_or_else(|| StepError::Bug {
@@ -148,7 +159,7 @@ impl<'a> Work<'a> {
                 })?;
                 let arguments = self.arguments(id, value.clone())?;
                 self.device(step.device)?.queue().launch(program, &arguments)?;
-                self.keep(id, value.into());
+                self.keep(id, &step, value.into());
             }
         }
         Ok(())
@@ -159,25 +170,23 @@ impl<'a> Work<'a> {
         Ok(self.device(device)?.queue().synchronize()?)
     }
 
-    /// Lets go of a value.
-    pub(super) fn free(&self, id: StepId) {
-        *self.values[id.index()].lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Takes a value that nobody reads any more; it is gone when the last handle is.
+    pub(super) fn take(&self, id: StepId) -> Option<Arc<Value>> {
+        lock(&self.values[id.index()]).take()
     }
 
-    fn keep(&self, id: StepId, value: Value) {
-        let step = self.plan.step(id);
+    fn keep(&self, id: StepId, step: &Step, value: Value) {
         if let Some(Room::Values(slots)) = self.results.get(step.output as usize)
             && let OutputForm::Values(blocks) = &self.plan.outputs[step.output as usize].form
             && let Some(slot) = blocks.position(step.block as usize)
         {
-            slots.lock().unwrap_or_else(PoisonError::into_inner)[slot] = Some(value.clone());
+            lock(slots)[slot] = Some(value.clone());
         }
-        let value = Some(Arc::new(value));
-        *self.values[id.index()].lock().unwrap_or_else(PoisonError::into_inner) = value;
+        *lock(&self.values[id.index()]) = Some(Arc::new(value));
     }
 
     fn value(&self, id: StepId) -> Result<Arc<Value>, StepError> {
-        let value = self.values[id.index()].lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let value = lock(&self.values[id.index()]).clone();
         value.ok_or_else(|| StepError::Bug { problem: format!("the value of step {} isn't there", id.0) })
     }
 
@@ -199,11 +208,11 @@ impl<'a> Work<'a> {
             Op::Tasks(tasks) => return Ok(tasks.run(block, &operands)?.into()),
             _ => return Err(StepError::Bug { problem: format!("'{}' has nothing to call", layer.name) }),
         };
-        let spec = layer.spec();
+        let spec = &self.specs[step.layer as usize];
         let room = if spec.is_array() { Some(self.room(id, step)?) } else { None };
         let written = AtomicBool::new(false);
         let output = room.as_ref().and_then(|room| OutputBlock::new(room, &written));
-        let mut call = Call { block, spec: &spec, operands: &operands, output };
+        let mut call = Call { block, spec, operands: &operands, output };
         match (custom.compute(&mut call)?, room) {
             (Made::Written, Some(room)) if written.load(Ordering::Relaxed) => Ok(room.into()),
             (Made::Written, Some(_)) => Err(TaskError::new(
@@ -241,7 +250,9 @@ impl<'a> Work<'a> {
 
     /// Where a step's value goes: its place in a result, or memory of its own.
     fn room(&self, id: StepId, step: &Step) -> Result<Block, StepError> {
-        if let Some(Room::Whole(result)) = self.results.get(step.output as usize) {
+        if let Some(Room::Whole(result)) = self.results.get(step.output as usize)
+            && let Some(result) = &*lock(result)
+        {
             return Ok(result.part(&self.plan.region(id)));
         }
         let (dtype, shape) = self.plan.value_layout(id);
@@ -266,6 +277,10 @@ impl<'a> Work<'a> {
             pieces: self.plan.pieces(id),
         })
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// An operand passed on: an object as it is, a block by its elements, since its memory is somebody else's.

@@ -27,7 +27,9 @@ const TABLE: &[(&str, &[&str])] = &[
     ("settings", &["machine"]),
     // A plan names the kernels that it launches; a kernel is plain data, below every device.
     ("steps", &["machine", "graph", "kernel"]),
-    ("simulate", &["steps", "machine"]),
+    // Pure, and below both who plays plans and who runs them.
+    ("reactor", &["steps"]),
+    ("simulate", &["steps", "machine", "reactor"]),
     // Which kernels there are, and which a backend lacks, is data: a reason that the plan shows.
     ("plan", &["graph", "machine", "steps", "simulate", "settings", "kernel"]),
     ("kernel", &["graph::op", "graph::expr", "graph::expr_ops", "graph::piece"]),
@@ -50,6 +52,7 @@ const TABLE: &[(&str, &[&str])] = &[
         "exec",
         &[
             "steps",
+            "reactor",
             "device::contract",
             "kernel",
             "machine",

@@ -1,0 +1,111 @@
+//! A run under way: its plan, its values, whoever waits for it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use crate::exec::control::Control;
+use crate::exec::engine::{Devices, Outcome, RunOptions};
+use crate::exec::error::ExecError;
+use crate::exec::work::Work;
+use crate::steps::Plan;
+
+/// What workers need of a run, outside the lock.
+pub(super) struct Active {
+    pub(super) plan: Arc<Plan>,
+    pub(super) devices: Devices,
+    pub(super) options: RunOptions,
+    pub(super) control: Control,
+    pub(super) started: Instant,
+    /// Made when there is room for the run.
+    pub(super) work: OnceLock<Work>,
+    pub(super) done: Done,
+}
+
+/// Where the end of a run is told, once.
+#[derive(Default)]
+pub(super) struct Done {
+    state: Mutex<State>,
+    told: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    result: Option<Result<Outcome, ExecError>>,
+    waker: Option<Waker>,
+}
+
+impl Done {
+    pub(super) fn tell(&self, result: Result<Outcome, ExecError>) {
+        let mut state = self.lock();
+        state.result.get_or_insert(result);
+        let waker = state.waker.take();
+        drop(state);
+        self.told.notify_all();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn wait(&self) -> Result<Outcome, ExecError> {
+        let mut state = self.lock();
+        loop {
+            if let Some(result) = state.result.take() {
+                return result;
+            }
+            state = self.told.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Result<Outcome, ExecError>> {
+        let mut state = self.lock();
+        match state.result.take() {
+            Some(result) => Poll::Ready(result),
+            None => {
+                state.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A run that was submitted: a future of its outcome, or to be waited for. Dropping it cancels the run.
+pub struct Running {
+    pub(super) active: Arc<Active>,
+    pub(super) is_over: bool,
+}
+
+impl Running {
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// As [`Engine::run`](super::Engine::run).
+    pub fn wait(mut self) -> Result<Outcome, ExecError> {
+        self.is_over = true;
+        self.active.done.wait()
+    }
+}
+
+impl Future for Running {
+    type Output = Result<Outcome, ExecError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = self.active.done.poll(context);
+        self.is_over |= polled.is_ready();
+        polled
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.active.control.cancel();
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! A worker: takes steps of its lane, does them, reports.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::exec::active::Active;
+use crate::exec::control::StepEvent;
+use crate::exec::error::{ExecError, StepError};
+use crate::exec::pool::{Core, Pool, step_failed};
+use crate::exec::trace::Traced;
+use crate::ids::StepId;
+use crate::machine::DeviceId;
+use crate::panics;
+use crate::reactor::{Command, Event, GrantId, RunId};
+use crate::steps::{Lane, StepKind, TransferEdge};
+use crate::value::Value;
+
+/// Steps of the host's lane that a worker takes at most.
+const HOST_BATCH: u16 = 64;
+/// Steps that a device's worker submits before it waits for the device.
+const DEVICE_BATCH: u16 = 16;
+
+pub(super) struct Worker {
+    pool: Arc<Pool>,
+    lane: Lane,
+    number: u16,
+    /// The run that the steps below are of, if any.
+    active: Option<Arc<Active>>,
+    run: RunId,
+    steps: Vec<(StepId, GrantId)>,
+    attempts: Vec<Attempt>,
+    /// Values to let go of, outside the lock.
+    freed: Vec<Arc<Value>>,
+}
+
+/// One attempt at a step.
+struct Attempt {
+    step: StepId,
+    grant: GrantId,
+    error: Option<Box<StepError>>,
+    started: Instant,
+    busy: Duration,
+}
+
+impl Worker {
+    pub(super) fn new(pool: Arc<Pool>, lane: Lane, number: u16) -> Self {
+        Worker {
+            pool,
+            lane,
+            number,
+            active: None,
+            run: RunId(0),
+            steps: Vec::new(),
+            attempts: Vec::new(),
+            freed: Vec::new(),
+        }
+    }
+
+    /// Until the engine ends.
+    pub(super) fn work(mut self) {
+        while self.exchange() {
+            let Some(active) = self.active.clone() else { continue };
+            let mut started = Instant::now();
+            for (step, grant) in self.steps.drain(..) {
+                let error = attempt(&active, step).err().map(Box::new);
+                let ended = Instant::now();
+                let busy = ended - started;
+                self.attempts.push(Attempt { step, grant, error, started, busy });
+                started = ended;
+            }
+            if self.is_device() && !self.attempts.is_empty() {
+                self.synchronize(&active);
+            }
+            self.judge(&active);
+        }
+    }
+
+    /// Whether the lane is that of a device whose work is under way when the call returns.
+    fn is_device(&self) -> bool {
+        self.lane != 0 && usize::from(self.lane) < self.devices()
+    }
+
+    fn devices(&self) -> usize {
+        self.active.as_ref().map_or(1, |active| active.plan.device_names.len())
+    }
+
+    /// A late error of a batch is every attempt's: nobody knows whose it was.
+    fn synchronize(&mut self, active: &Active) {
+        let started = Instant::now();
+        let Some(work) = active.work.get() else { return };
+        if let Err(error) = caught(|| work.synchronize(DeviceId(self.lane))) {
+            self.attempts.iter_mut().for_each(|attempt| attempt.error = Some(Box::new(error.clone())));
+        }
+        let share = started.elapsed() / self.attempts.len() as u32;
+        self.attempts.iter_mut().for_each(|attempt| attempt.busy += share);
+    }
+
+    /// Holds attempts against their timeouts, and tells the observer, outside the lock.
+    fn judge(&mut self, active: &Active) {
+        for attempt in &mut self.attempts {
+            let limit = active.plan.terms_of(attempt.step).timeout;
+            if let Some(limit) = limit.filter(|limit| attempt.error.is_none() && attempt.busy > *limit) {
+                attempt.error = Some(Box::new(StepError::Timeout { took: attempt.busy, limit }));
+            }
+            if active.control.is_observed() {
+                let failures = self.pool.lock().reactor.failures(self.run, attempt.step);
+                let outcome = attempt.error.as_deref().map_or(Ok(()), Err);
+                let event = StepEvent::new(&active.plan, attempt.step, failures + 1, attempt.busy, outcome);
+                active.control.observe(&event);
+            }
+        }
+    }
+
+    /// Reports attempts, and takes steps; sleeps while there are none. `false` at the end.
+    fn exchange(&mut self) -> bool {
+        let room = match self.lane {
+            0 => HOST_BATCH,
+            _ if self.is_device() => DEVICE_BATCH,
+            _ => 1,
+        };
+        let pool = self.pool.clone();
+        let mut guard = pool.lock();
+        let mut news = !self.attempts.is_empty();
+        self.report(&mut guard);
+        loop {
+            let core = &mut *guard;
+            pool.obey(core, &mut self.freed);
+            if core.is_over {
+                return false;
+            }
+            if let Some(chore) = pool.do_next(&mut guard) {
+                drop(guard);
+                self.let_go();
+                pool.carry_out(chore);
+                guard = pool.lock();
+                continue;
+            }
+            let core = &mut *guard;
+            core.reactor.on_events(&[Event::Poll { lane: self.lane, room }], &mut core.commands);
+            self.take(core);
+            if !core.commands.is_empty() {
+                // A poll can let another run begin.
+                continue;
+            }
+            // Whoever changed nothing wakes nobody: two sleepers would wake each other for ever.
+            if news || !self.steps.is_empty() {
+                pool.wake_others(core);
+            }
+            if !self.steps.is_empty() {
+                drop(guard);
+                self.let_go();
+                return true;
+            }
+            news = false;
+            if self.active.is_some() || !self.freed.is_empty() {
+                // Nothing of a run is kept while asleep; and dropping its last handle is nothing for under the lock.
+                drop(guard);
+                self.let_go();
+                self.active = None;
+                guard = pool.lock();
+                continue;
+            }
+            guard = pool.sleep(self.lane, guard);
+        }
+    }
+
+    /// Takes the steps that the reactor gave out.
+    fn take(&mut self, core: &mut Core) {
+        let Some(&Command::Run { run, .. }) = core.commands.first() else { return };
+        let Some(slot) = core.run(run) else { return };
+        if self.run != run || self.active.as_ref().is_none_or(|active| !Arc::ptr_eq(active, &slot.active)) {
+            self.active = Some(slot.active.clone());
+            self.run = run;
+        }
+        let steps = &mut self.steps;
+        core.commands.retain(|command| match *command {
+            Command::Run { step, grant, .. } => {
+                steps.push((step, grant));
+                false
+            }
+            _ => true,
+        });
+    }
+
+    /// Lets go of values; a destructor that panics fails the run.
+    fn let_go(&mut self) {
+        let freed = &mut self.freed;
+        if let Err(message) = panics::caught(|| freed.clear()) {
+            self.freed.clear();
+            let mut core = self.pool.lock();
+            core.fail(self.run, ExecError::Value { message });
+            let core = &mut *core;
+            core.reactor.on_events(&[Event::Cancel(self.run)], &mut core.commands);
+        }
+    }
+
+    fn report(&mut self, core: &mut Core) {
+        let Some(active) = self.active.as_ref() else { return };
+        let run = self.run;
+        for attempt in self.attempts.drain(..) {
+            let Some(slot) = core.run(run) else { return };
+            let plan = &active.plan;
+            let step = plan.step(attempt.step);
+            let nanoseconds = attempt.busy.as_nanos().min(u128::from(u32::MAX)) as u32;
+            slot.books.count(step.layer, attempt.busy, attempt.error.is_none());
+            if let Some(trace) = &mut slot.books.record.trace {
+                trace.push(Traced {
+                    step: attempt.step,
+                    worker: self.number,
+                    start: attempt.started.duration_since(active.started).as_nanos() as u64,
+                    nanoseconds,
+                    failed: attempt.error.is_some(),
+                });
+            }
+            let Some(error) = attempt.error else {
+                if step.kind == StepKind::Transfer {
+                    let from = plan.step(plan.operands(attempt.step)[0].step).memory;
+                    let edge = TransferEdge { from, to: step.memory, count: 1, bytes: step.bytes };
+                    slot.books.record.count_transfer(edge);
+                }
+                let event = Event::Finished { run, step: attempt.step, grant: attempt.grant, nanoseconds };
+                core.reactor.on_events(&[event], &mut core.commands);
+                continue;
+            };
+            // A late error comes after the value was kept; the ledger is about to take its bytes back.
+            self.freed.extend(active.work.get().and_then(|work| work.take(attempt.step)));
+            let retryable = error.retryable();
+            let attempts = core.reactor.failures(run, attempt.step) + 1;
+            let event = Event::Failed { run, step: attempt.step, grant: attempt.grant, retryable };
+            core.reactor.on_events(&[event], &mut core.commands);
+            if core.commands.contains(&Command::Abort { run, step: attempt.step }) {
+                core.fail(run, step_failed(plan, attempt.step, attempts, *error));
+            }
+        }
+    }
+}
+
+fn attempt(active: &Active, step: StepId) -> Result<(), StepError> {
+    let problem = "the run has nothing to work with".to_owned();
+    let work = active.work.get().ok_or(StepError::Bug { problem })?;
+    caught(|| work.run(step))
+}
+
+/// A panic as an error: a worker that is gone would leave its steps running for ever.
+fn caught(work: impl FnOnce() -> Result<(), StepError>) -> Result<(), StepError> {
+    panics::caught(work).unwrap_or_else(|message| Err(StepError::Panic { message }))
+}
