@@ -81,7 +81,7 @@ pub fn plan(graph: &LayerGraph, machine: &Machine, settings: &Settings) -> Resul
     plan.memories = fitted.memories;
     plan.threads = settings.threads;
     plan.resources = settings.resources.iter().map(|(name, amount)| (name.clone(), *amount)).collect();
-    plan.predicted_s = placement.predicted_s();
+    plan.predicted_s = fitted.predicted_s.unwrap_or(placement.predicted_s());
     verify::verify(&plan, graph, machine, settings)?;
     Ok(plan)
 }

@@ -12,7 +12,7 @@ use crate::plan::effective::merged;
 use crate::plan::error::PlanError;
 use crate::plan::memory;
 use crate::settings::Settings;
-use crate::steps::{Plan, PlanLayer};
+use crate::steps::{Plan, PlanLayer, StepKind};
 
 /// Checks a whole plan. O(steps + operands).
 ///

@@ -71,6 +71,8 @@ pub struct Fitted {
     pub memories: Vec<MemoryPlan>,
     /// The memory on disk, where values are spilled.
     pub disk: Option<MemoryId>,
+    /// Predicted seconds from start to end, where values move.
+    pub predicted_s: Option<f64>,
 }
 
 /// Makes tasks fit, in `order` or one like it; tasks that move values are added to them, and readers read what was
@@ -88,14 +90,14 @@ pub fn fit(
     let mut memories = memories(scope);
     let over = peak::measure(tasks, &assigned.terms, &order, &mut memories);
     let Some((memory, peak)) = over else {
-        return Ok(Fitted { order, memories, disk: None });
+        return Ok(Fitted { order, memories, disk: None, predicted_s: None });
     };
     if !scope.settings.spill {
         return Err(over_budget(scope, tasks, &memories, memory, peak));
     }
     let view = View::new(tasks, &assigned.terms, scope);
-    let moves = portfolio::best(&view, &order, &assigned.priority, scope);
-    let moves = moves.map_err(|refusal| refused(scope, tasks, refusal))?;
+    let best = portfolio::best(&view, &order, &assigned.priority, scope);
+    let (nanos, moves) = best.map_err(|refusal| refused(scope, tasks, refusal))?;
     let order = apply(tasks, assigned, moves);
     let disk = MemoryId(scope.machine.memories.len() as u16);
     let spills = tasks.tasks.iter().any(|task| task.kind == StepKind::Spill);
@@ -103,7 +105,10 @@ pub fn fit(
         memories.push(MemoryPlan { peak: Bytes(0), results: Bytes(0), budget: scope.settings.spill_limit });
     }
     match peak::measure(tasks, &assigned.terms, &order, &mut memories) {
-        None => Ok(Fitted { order, memories, disk: spills.then_some(disk) }),
+        None => {
+            let predicted_s = Some(nanos as f64 / 1e9);
+            Ok(Fitted { order, memories, disk: spills.then_some(disk), predicted_s })
+        }
         Some((memory, peak)) => Err(over_budget(scope, tasks, &memories, memory, peak)),
     }
 }

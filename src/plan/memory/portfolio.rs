@@ -20,11 +20,16 @@ const TASKS_MANY: usize = 100_000;
 /// A plan that moves less is preferred to one that is faster by no more than this.
 const NEARLY: f64 = 1.05;
 
-/// The best walk found. `priority` is by task, and all orders keep it.
+/// The best walk found, and the nanoseconds that its play takes. `priority` is by task, and all orders keep it.
 ///
 /// # Errors
 /// When no order fits, what the narrow one says, which needs the least.
-pub fn best(view: &View<'_>, given: &[u32], priority: &[f64], scope: Scope<'_>) -> Result<Moves, Refusal> {
+pub fn best(
+    view: &View<'_>,
+    given: &[u32],
+    priority: &[f64],
+    scope: Scope<'_>,
+) -> Result<(u64, Moves), Refusal> {
     let workers = scope.settings.threads as u32;
     let is_large = view.datum.len() > TASKS_MANY;
     let block = usual_block(view);
@@ -56,10 +61,10 @@ pub fn best(view: &View<'_>, given: &[u32], priority: &[f64], scope: Scope<'_>) 
     choose(found).ok_or(refused.unwrap_or(Refusal { task: 0, memory: 0, needs: 0, fixed: 0 }))
 }
 
-fn choose(found: Vec<(u64, Moves)>) -> Option<Moves> {
+fn choose(found: Vec<(u64, Moves)>) -> Option<(u64, Moves)> {
     let fastest = found.iter().map(|(nanos, _)| *nanos).min()?;
     let nearly = found.into_iter().filter(|(nanos, _)| *nanos as f64 <= fastest as f64 * NEARLY);
-    nearly.min_by_key(|(nanos, moves)| (moves.bytes(), *nanos)).map(|(_, moves)| moves)
+    nearly.min_by_key(|(nanos, moves)| (moves.bytes(), *nanos))
 }
 
 /// 1, 2, 4 and so on up to the number of workers.

@@ -84,7 +84,7 @@ fn slow_down(tasks: &Tasks, workers: u32, shares: &[u64]) -> Vec<f64> {
     let played = |sample: &Sample| {
         let mut view = View::new(&sample.tasks, &sample.terms, sample.scope());
         view.nanos = tasks.iter().map(|(_, _, millis)| millis * 1_000_000).collect();
-        let moves = best(&view, &order, &priority, sample.scope()).expect("it fits");
+        let (_, moves) = best(&view, &order, &priority, sample.scope()).expect("it fits");
         play(&scene(&view, &moves, &view.budgets, workers))
     };
     let free = played(&sample);
