@@ -69,7 +69,9 @@ impl Error {
             Error::Output(_) => ErrorClass::Resource,
             Error::Exec(error) => match error {
                 ExecError::Cancelled => ErrorClass::Cancelled,
-                ExecError::Start { .. } | ExecError::Starved => ErrorClass::Resource,
+                ExecError::Start { .. } | ExecError::Starved | ExecError::Deadline { .. } => {
+                    ErrorClass::Resource
+                }
                 ExecError::Stuck { .. } | ExecError::Broken { .. } => ErrorClass::Bug,
                 ExecError::Compile { source, .. } | ExecError::Result { source, .. } => device_class(source),
                 ExecError::NoDevice { .. } | ExecError::NoRoom { .. } => ErrorClass::Unsatisfiable,
@@ -77,9 +79,10 @@ impl Error {
                 ExecError::Step { source, .. } => match &**source {
                     StepError::Device(source) => device_class(source),
                     StepError::Bug { .. } => ErrorClass::Bug,
-                    StepError::Panic { .. } | StepError::Timeout { .. } | StepError::Task(_) => {
-                        ErrorClass::User
-                    }
+                    StepError::Panic { .. }
+                    | StepError::Timeout { .. }
+                    | StepError::Abandoned { .. }
+                    | StepError::Task(_) => ErrorClass::User,
                     StepError::Transfer(_) => ErrorClass::Resource,
                 },
             },

@@ -47,7 +47,7 @@
 //! # Who may use whom
 //!
 //! From the bottom: [`dtype`], [`shape`], [`units`], [`token`], [`ids`], [`key`], [`csr`], [`block`], [`value`]
-//! (a block or an object), [`annotate`]; then [`graph`]; then [`collections`] and [`kernel`] (kernels as data);
+//! (a block or an object), [`annotate`]; [`store`] (their bytes on disk); then [`graph`]; then [`collections`] and [`kernel`] (kernels as data);
 //! [`machine`]; [`steps`] (the plan, shared by planner and executor); [`plan`], [`device`], [`exec`]; [`report`];
 //! [`session`], which names the concrete devices; [`pipeline`] (the file), and the command. [`testing`] is for third
 //! parties, and nothing else uses it: it checks that a collection type of theirs meets the contract. `tests/tidy`
@@ -84,6 +84,8 @@ pub mod settings;
 pub mod shape;
 pub mod simulate;
 pub mod steps;
+pub mod store;
+pub mod task;
 pub mod testing;
 pub mod token;
 pub mod units;

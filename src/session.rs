@@ -10,7 +10,7 @@ use crate::device::contract::Device;
 use crate::device::host::Host;
 use crate::device::probe;
 use crate::error::Error;
-use crate::exec::{Control, Devices, Engine, Limits, ResultValue, RunOptions};
+use crate::exec::{Control, Devices, Engine, Limits, Outcome, ResultValue, RunOptions, Running, Trace};
 use crate::graph::error::GraphError;
 use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::LayerGraph;
@@ -58,6 +58,8 @@ pub struct Completed {
     pub results: Vec<ResultValue>,
     /// What happened.
     pub report: Report,
+    /// Every attempt at a step of the plan, when the [`Control`] was told to trace.
+    pub trace: Option<Trace>,
 }
 
 impl Session {
@@ -115,6 +117,37 @@ impl Session {
         nested::compute(collections, self)
     }
 
+    /// As [`Session::compute`], for code that awaits: the future may be polled on any executor, several are under way at
+    /// once, and dropping one cancels its run. Planning happens when it is first polled.
+    ///
+    /// ```
+    /// # use outcrop::collections::{Array, array::Over};
+    /// # use outcrop::session::Session;
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let session = Session::new(Default::default());
+    /// let x = Array::arange(0.0, 1.0, 1000);
+    /// let (sum, mean) = (x.sum(&Over::all()), x.mean(&Over::all()));
+    /// let (sum, mean) = tokio::try_join!(session.compute_async(&sum), session.compute_async(&mean))?;
+    /// assert_eq!((sum.to_scalar(), mean.to_scalar()), (Some(499_500.0), Some(499.5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Session::compute`].
+    pub async fn compute_async<C: Collections>(&self, collections: &C) -> Result<C::Values, Error> {
+        let computed = match nested::graph_of(collections)? {
+            Some(graph) => {
+                let prepared = self.prepare_graph(&graph, &Overrides::new())?;
+                let outcome = self.start(&prepared, &Control::new())?.await?;
+                computed(&graph, self.complete(&prepared, outcome)?)
+            }
+            None => Computed::default(),
+        };
+        Ok(collections.finalize_each(&computed)?)
+    }
+
     /// The same collections with their values computed and held; see [`Collection::persist`](crate::collections::Collection::persist).
     ///
     /// # Errors
@@ -167,11 +200,22 @@ impl Session {
         Ok(Prepared { plan: Arc::new(plan), plan_s: started.elapsed().as_secs_f64(), graph })
     }
 
-    /// Runs a plan, and puts the outputs of its sinks in place.
+    /// Runs a plan, and puts the outputs of its sinks in place. Other runs of the session may be under way.
+    ///
+    /// # Errors
+    /// A device can't be opened; the run failed; an output can't be put in place.
     pub fn run(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
+        let outcome = self.start(prepared, control)?.wait()?;
+        self.complete(prepared, outcome)
+    }
+
+    fn start(&self, prepared: &Prepared, control: &Control) -> Result<Running, Error> {
+        let devices = self.open_for(&prepared.plan)?;
+        Ok(self.engine.submit(&prepared.plan, &devices, RunOptions::default(), control)?)
+    }
+
+    fn complete(&self, prepared: &Prepared, outcome: Outcome) -> Result<Completed, Error> {
         let Prepared { plan, plan_s, graph } = prepared;
-        let devices = self.open_for(plan)?;
-        let outcome = self.engine.run(plan, &devices, RunOptions::default(), control)?;
         for &output in graph.outputs() {
             if let Op::Store(sink) = graph.layer(output).op() {
                 sink.finish()?;
@@ -179,7 +223,7 @@ impl Session {
         }
         let report = Report::of_run(plan, &self.machine, &outcome.record, *plan_s);
         let results = plan.requested.iter().map(|&at| outcome.results[at as usize].clone()).collect();
-        Ok(Completed { results, report })
+        Ok(Completed { results, report, trace: outcome.record.trace })
     }
 
     fn open_for(&self, plan: &Plan) -> Result<Devices, Error> {
@@ -261,17 +305,21 @@ impl Runner for Overriding<'_> {
 
     fn run_graph(&self, graph: &LayerGraph) -> Result<Computed, Error> {
         let prepared = self.session.prepare_graph(graph, &self.overrides)?;
-        let completed = self.session.run(&prepared, &Control::new())?;
-        let mut computed = Computed::default();
-        let is_kept = |layer: &&Arc<Layer>| !matches!(layer.op(), Op::Store(_));
-        for (layer, result) in graph.output_layers().iter().filter(is_kept).zip(completed.results) {
-            match result {
-                ResultValue::Array(array) => computed.add_array(layer, array),
-                ResultValue::Values(values) => computed.add_values(layer, graph.asked_of(layer), values),
-            }
-        }
-        Ok(computed)
+        Ok(computed(graph, self.session.run(&prepared, &Control::new())?))
     }
+}
+
+/// The results of a graph's run, by layer.
+fn computed(graph: &LayerGraph, completed: Completed) -> Computed {
+    let mut computed = Computed::default();
+    let is_kept = |layer: &&Arc<Layer>| !matches!(layer.op(), Op::Store(_));
+    for (layer, result) in graph.output_layers().iter().filter(is_kept).zip(completed.results) {
+        match result {
+            ResultValue::Array(array) => computed.add_array(layer, array),
+            ResultValue::Values(values) => computed.add_values(layer, graph.asked_of(layer), values),
+        }
+    }
+    computed
 }
 
 /// An output that is a source is copied: its blocks are the source's own memory, or a file's.

@@ -22,6 +22,11 @@ impl Token {
         value.tokenize(Tokenizer::new("value")).finish()
     }
 
+    /// The token of these 128 bits, as [`bytes`](Token::bytes) gave them.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Token(bytes)
+    }
+
     /// Its 128 bits.
     pub fn bytes(&self) -> [u8; 16] {
         self.0

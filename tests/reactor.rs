@@ -241,7 +241,7 @@ impl Play<'_> {
         let mut choices = self.happenings();
         let is_idle = choices.iter().all(|choice| matches!(choice, Event::Cancel(_)));
         if is_idle {
-            let polls = [0, 1].map(|lane| Event::Poll { lane, room: 1 });
+            let polls = [0, 1].map(|lane| Event::Poll { lane, room: 1, only: None });
             self.reactor.on_events(&polls, &mut self.commands);
             assert!(!self.commands.is_empty(), "seed {}: nothing runs and nothing may start", self.seed);
             return;
@@ -258,7 +258,6 @@ impl Play<'_> {
             Event::Failed { run, step, .. } => done(self.run(run), step),
             Event::Abandoned { run, step, ticket, .. } => {
                 done(self.run(run), step);
-                self.run(run).stopped = true;
                 self.lost.push(ticket);
             }
             Event::RetryDue { run, step } => self.run(run).backing_off.retain(|&other| other != step),
@@ -290,7 +289,13 @@ impl Play<'_> {
                 choices.extend(fails.then_some(Event::Failed { run, step, grant, retryable: true }));
                 if self.trouble.abandonment && self.random.below(30) == 0 {
                     self.tickets += 1;
-                    choices.push(Event::Abandoned { run, step, grant, ticket: self.tickets });
+                    choices.push(Event::Abandoned {
+                        run,
+                        step,
+                        grant,
+                        ticket: self.tickets,
+                        retryable: true,
+                    });
                 }
             }
             choices.extend(played.backing_off.iter().map(|&step| Event::RetryDue { run, step }));
@@ -312,7 +317,7 @@ impl Play<'_> {
             let busy: usize = self.runs.iter().map(on_lane).sum();
             let workers = if lane == 0 { self.threads } else { 1 };
             if busy < workers && self.reactor.ready(lane) > 0 {
-                polls.push(Event::Poll { lane, room: 1 + self.random.below(3) as u16 });
+                polls.push(Event::Poll { lane, room: 1 + self.random.below(3) as u16, only: None });
             }
         }
         polls
@@ -421,7 +426,7 @@ fn a_step_without_retries_is_tried_once() {
     let lane = plan.steps.at(0).device.0;
     let tasks = Arc::new(Tasks::new(Arc::new(plan)));
     let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
-    reactor.on_events(&[Event::Start(run), Event::Poll { lane, room: 1 }], &mut commands);
+    reactor.on_events(&[Event::Start(run), Event::Poll { lane, room: 1, only: None }], &mut commands);
     let Some(Command::Run { step, grant, .. }) = commands.pop() else { panic!("nothing started") };
     commands.clear();
     reactor.on_events(&[Event::Failed { run, step, grant, retryable: true }], &mut commands);

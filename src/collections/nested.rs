@@ -136,12 +136,17 @@ pub(super) fn members(collections: &impl Collections) -> Result<Vec<Member>, Gra
     Ok(members)
 }
 
-fn run<C: Collections, R: Runner>(collections: &C, runner: &R) -> Result<Computed, R::Error> {
+/// What is to be computed for collections: one graph that their optimisers have improved; `None` where there are none.
+///
+/// # Errors
+/// As [`optimize`].
+pub fn graph_of<C: Collections>(collections: &C) -> Result<Option<LayerGraph>, GraphError> {
     let members = members(collections)?;
-    if members.is_empty() {
-        return Ok(Computed::default());
-    }
-    runner.run_graph(&contract::optimized(&members)?)
+    if members.is_empty() { Ok(None) } else { contract::optimized(&members).map(Some) }
+}
+
+fn run<C: Collections, R: Runner>(collections: &C, runner: &R) -> Result<Computed, R::Error> {
+    graph_of(collections)?.map_or_else(|| Ok(Computed::default()), |graph| runner.run_graph(&graph))
 }
 
 /// A graph's outputs that are looked through for a name before its index is made.

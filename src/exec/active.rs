@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::exec::control::Control;
 use crate::exec::engine::{Devices, Outcome, RunOptions};
 use crate::exec::error::ExecError;
+use crate::exec::pool::Pool;
 use crate::exec::work::Work;
 use crate::steps::Plan;
 
@@ -19,6 +20,8 @@ pub(super) struct Active {
     pub(super) options: RunOptions,
     pub(super) control: Control,
     pub(super) started: Instant,
+    /// How deep it is nested in steps that wait.
+    pub(super) depth: u16,
     /// Made when there is room for the run.
     pub(super) work: OnceLock<Work>,
     pub(super) done: Done,
@@ -49,6 +52,10 @@ impl Done {
         }
     }
 
+    pub(super) fn is_told(&self) -> bool {
+        self.lock().result.is_some()
+    }
+
     pub(super) fn wait(&self) -> Result<Outcome, ExecError> {
         let mut state = self.lock();
         loop {
@@ -76,8 +83,12 @@ impl Done {
 }
 
 /// A run that was submitted: a future of its outcome, or to be waited for. Dropping it cancels the run.
+///
+/// Inside a step of the same engine, waiting lends the step's thread and resources to the run: the thread does steps of
+/// it until it is over. The future does the same when it is polled there.
 pub struct Running {
     pub(super) active: Arc<Active>,
+    pub(super) pool: Arc<Pool>,
     pub(super) is_over: bool,
 }
 
@@ -88,6 +99,7 @@ impl Running {
     /// As [`Engine::run`](super::Engine::run).
     pub fn wait(mut self) -> Result<Outcome, ExecError> {
         self.is_over = true;
+        self.pool.help(&self.active);
         self.active.done.wait()
     }
 }
@@ -96,6 +108,7 @@ impl Future for Running {
     type Output = Result<Outcome, ExecError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.pool.help(&self.active);
         let polled = self.active.done.poll(context);
         self.is_over |= polled.is_ready();
         polled

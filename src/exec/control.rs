@@ -21,7 +21,9 @@ pub struct Control(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    cancelled: AtomicBool,
+    cancelled: Arc<AtomicBool>,
+    /// How long the run may take.
+    deadline: Option<Duration>,
     watcher: Mutex<Option<Watch>>,
     observer: Mutex<Option<Observe>>,
     is_watched: bool,
@@ -78,6 +80,12 @@ impl Control {
         self.with(|state| state.is_traced = true)
     }
 
+    /// The run may take this long, from when it is handed in; then it is cancelled, and fails. To be said before the
+    /// handle is cloned.
+    pub fn with_deadline(self, deadline: Duration) -> Self {
+        self.with(|state| state.deadline = Some(deadline))
+    }
+
     fn with(mut self, change: impl FnOnce(&mut State)) -> Self {
         if let Some(state) = Arc::get_mut(&mut self.0) {
             change(state);
@@ -104,6 +112,15 @@ impl Control {
             hook();
         }
         hooks.push(Box::new(hook));
+    }
+
+    /// The flag that [`Control::cancel`] sets.
+    pub(super) fn flag(&self) -> &Arc<AtomicBool> {
+        &self.0.cancelled
+    }
+
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.0.deadline
     }
 
     pub(super) fn is_watched(&self) -> bool {

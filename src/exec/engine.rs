@@ -7,7 +7,8 @@ use crate::device::contract::Device;
 use crate::exec::active::{Active, Done};
 use crate::exec::control::Control;
 use crate::exec::error::ExecError;
-use crate::exec::pool::{Pool, Threads};
+use crate::exec::nested;
+use crate::exec::pool::Pool;
 use crate::exec::record::RunRecord;
 use crate::exec::work::ResultValue;
 use crate::machine::DeviceId;
@@ -81,13 +82,12 @@ pub struct Outcome {
 /// is dropped; runs that are under way then are cancelled.
 pub struct Engine {
     pool: Arc<Pool>,
-    threads: Threads,
 }
 
 impl Engine {
     /// An engine that keeps within these limits.
     pub fn new(limits: &Limits) -> Self {
-        Engine { pool: Arc::new(Pool::new(limits)), threads: Threads::default() }
+        Engine { pool: Arc::new(Pool::new(limits)) }
     }
 
     /// Runs a plan to its end; other runs may be under way.
@@ -116,25 +116,28 @@ impl Engine {
         options: RunOptions,
         control: &Control,
     ) -> Result<Running, ExecError> {
-        self.threads.start(&self.pool, plan)?;
+        self.pool.start_workers(plan)?;
+        let parent = nested::parent(&self.pool);
+        let depth = parent.as_ref().map_or(0, |parent| parent.depth() + 1);
         let active = Arc::new(Active {
             plan: plan.clone(),
             devices: devices.clone(),
             options,
             control: control.clone(),
             started: Instant::now(),
+            depth,
             work: OnceLock::new(),
             done: Done::default(),
         });
         self.pool.submit(&active);
-        Ok(Running { active, is_over: false })
+        Ok(Running { active, pool: self.pool.clone(), is_over: false })
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
         self.pool.close(&ExecError::Cancelled);
-        self.threads.join();
+        self.pool.join();
     }
 }
 

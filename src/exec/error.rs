@@ -38,7 +38,7 @@ pub enum ExecError {
     #[error(
         "layer '{layer}'{} on {device}: {source}{}",
         place(layer, key, region.as_deref()),
-        if *attempts > 1 { format!(" (attempt {attempts} of {attempts})") } else { String::new() }
+        history(*attempts, earlier, source)
     )]
     Step {
         /// The layer.
@@ -51,6 +51,8 @@ pub enum ExecError {
         device: String,
         /// How often it was tried.
         attempts: u32,
+        /// What went wrong before the last time, first to last.
+        earlier: Vec<String>,
         /// What went wrong the last time.
         source: Box<StepError>,
     },
@@ -85,6 +87,12 @@ pub enum ExecError {
         "attempts that ignored their timeout still hold memory or resources that this run can't do without"
     )]
     Starved,
+    /// It took longer than it may.
+    #[error("the deadline of {} is over; no output was written", format_seconds(limit.as_secs_f64()))]
+    Deadline {
+        /// How long it may take.
+        limit: Duration,
+    },
     /// Somebody asked it to stop.
     #[error("cancelled; no output was written")]
     Cancelled,
@@ -120,14 +128,31 @@ pub enum StepError {
         /// The panic's message.
         message: String,
     },
-    /// It took longer than its `timeout` annotation allows. Kernels can't be interrupted: the time is
-    /// checked when they are done.
+    /// It took longer than its `timeout` annotation allows. Nothing can be interrupted: the time is checked when a kernel
+    /// is done, or when a function [asks](crate::task::check).
     #[error("took {}, and its timeout is {}", format_seconds(took.as_secs_f64()), format_seconds(limit.as_secs_f64()))]
     Timeout {
         /// Time that it took.
         took: Duration,
         /// Time allowed.
         limit: Duration,
+    },
+    /// It took so much longer than its `timeout` that nobody waits for it any more. Its thread goes on, and what it
+    /// holds is out of reach until it ends.
+    #[error(
+        "was given up after {}: it ignores its timeout of {}, and goes on running with {} that nobody else can have; \
+         call outcrop::task::check() in it now and then, and return its error",
+        format_seconds(took.as_secs_f64()),
+        format_seconds(limit.as_secs_f64()),
+        Bytes(*held)
+    )]
+    Abandoned {
+        /// Time that it was given.
+        took: Duration,
+        /// Time allowed.
+        limit: Duration,
+        /// Bytes that it holds.
+        held: u64,
     },
     /// A value that the step reads isn't there. This is a fault in Outcrop.
     #[error("internal error: {problem}; please report this")]
@@ -146,6 +171,22 @@ impl StepError {
             StepError::Device(DeviceError::OutOfMemory { .. } | DeviceError::Lost { .. })
                 | StepError::Bug { .. }
         )
+    }
+}
+
+/// ` (attempt 3 of 3; before: …)`; nothing of a first attempt.
+fn history(attempts: u32, earlier: &[String], last: &StepError) -> String {
+    let last = last.to_string();
+    let mut distinct: Vec<&str> = Vec::new();
+    for message in earlier {
+        if *message != last && !distinct.contains(&message.as_str()) {
+            distinct.push(message);
+        }
+    }
+    match (attempts, distinct.is_empty()) {
+        (0 | 1, _) => String::new(),
+        (_, true) => format!(" (attempt {attempts} of {attempts}, each ended so)"),
+        (_, false) => format!(" (attempt {attempts} of {attempts}; before: {})", distinct.join("; ")),
     }
 }
 

@@ -4,15 +4,19 @@
 //! [`reactor`](crate::reactor) themselves, behind one lock: report what finished, take what is next. Several runs are
 //! under way at once, in one book of memory and resources. Workers sleep when there is nothing to do.
 //!
-//! - [`engine`]: submitting and waiting. `pool`: workers. `active`: a run under way. `timer`: what is due later.
+//! - [`engine`]: submitting and waiting. `pool` and `worker`: threads around the reactor. `active`: a run under way.
+//!   `nested`: work that a step submits. `timer`: what is due later. `posts`: attempts that must end in time.
 //! - `work`: doing one step. [`control`]: cancelling, watching, observing. [`trace`], [`record`]: what happened.
 
 mod active;
 pub mod control;
 pub mod engine;
 pub mod error;
+mod nested;
 mod pool;
+mod posts;
 pub mod record;
+mod threads;
 mod timer;
 pub mod trace;
 mod work;

@@ -6,23 +6,23 @@
 //! done by whichever worker is there first, outside the lock.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::exec::active::Active;
 use crate::exec::engine::{Limits, Outcome};
 use crate::exec::error::{ExecError, StepError};
+use crate::exec::posts::{Post, Posts, grace};
 use crate::exec::record::Books;
+use crate::exec::threads::Threads;
 use crate::exec::timer::Timer;
 use crate::exec::work::Work;
 use crate::ids::StepId;
 use crate::panics;
-use crate::reactor::{Command, Event, Ledger, Reactor, RunId, Standing, Tasks};
-use crate::steps::{Lane, Plan};
+use crate::reactor::{Command, Event, Ledger, Reactor, RunId, Standing, Tasks, TooLarge};
+use crate::steps::{Lane, Plan, Step};
 use crate::value::Value;
-
-use super::worker::Worker;
 
 /// The first back-off of a retry; each further one is twice as long, up to [`BACK_OFF_MAX`].
 const BACK_OFF: Duration = Duration::from_millis(10);
@@ -36,8 +36,11 @@ pub(super) struct Pool {
     core: Mutex<Core>,
     /// One for each lane: its sleeping workers.
     wake: Vec<Condvar>,
+    /// Steps that wait for work of their own sleep here.
+    wake_helpers: Condvar,
     timer: Timer<Due>,
     limits: Limits,
+    threads: Threads,
 }
 
 /// What the lock protects.
@@ -48,6 +51,9 @@ pub(super) struct Core {
     todo: VecDeque<Todo>,
     /// Sleeping workers of each lane.
     pub(super) idle: Vec<usize>,
+    /// Sleeping steps that wait for work of their own.
+    helpers: usize,
+    pub(super) posts: Posts,
     pub(super) is_over: bool,
 }
 
@@ -71,6 +77,9 @@ enum Todo {
 enum Due {
     Retry(Weak<Active>, RunId, StepId),
     Glance(Weak<Active>, RunId),
+    Deadline(Weak<Active>, RunId, Duration),
+    /// An attempt, by ticket, should have ended.
+    Overdue(u64),
 }
 
 impl Pool {
@@ -84,11 +93,15 @@ impl Pool {
                 runs: Vec::new(),
                 todo: VecDeque::new(),
                 idle: vec![0; lanes],
+                helpers: 0,
+                posts: Posts::default(),
                 is_over: false,
             }),
             wake: (0..lanes).map(|_| Condvar::new()).collect(),
+            wake_helpers: Condvar::new(),
             timer: Timer::new(),
             limits: limits.clone(),
+            threads: Threads::default(),
         }
     }
 
@@ -103,6 +116,14 @@ impl Pool {
         core
     }
 
+    /// Sleeps inside a step, until something that it may wait for has happened.
+    pub(super) fn sleep_as_helper<'a>(&self, mut core: MutexGuard<'a, Core>) -> MutexGuard<'a, Core> {
+        core.helpers += 1;
+        core = self.wake_helpers.wait(core).unwrap_or_else(PoisonError::into_inner);
+        core.helpers -= 1;
+        core
+    }
+
     /// One sleeper for each lane that has ready steps; each one that starts working wakes the next.
     pub(super) fn wake_others(&self, core: &Core) {
         for (lane, idle) in core.idle.iter().enumerate() {
@@ -110,6 +131,26 @@ impl Pool {
                 self.wake[lane].notify_one();
             }
         }
+        if core.helpers > 0 {
+            self.wake_helpers.notify_all();
+        }
+    }
+
+    /// Starts the workers that a plan needs and that aren't there.
+    ///
+    /// # Errors
+    /// The system gives no threads.
+    pub(super) fn start_workers(self: &Arc<Self>, plan: &Plan) -> Result<(), ExecError> {
+        self.threads.start(self, plan)
+    }
+
+    /// Waits for all workers that nobody has given up.
+    pub(super) fn join(&self) {
+        self.threads.join();
+    }
+
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     pub(super) fn submit(self: &Arc<Self>, active: &Arc<Active>) {
@@ -133,7 +174,7 @@ impl Pool {
         });
         let runs: Vec<Arc<Active>> = waiting.chain(runs).collect();
         drop(core);
-        self.wake.iter().for_each(Condvar::notify_all);
+        self.wake.iter().chain([&self.wake_helpers]).for_each(Condvar::notify_all);
         self.timer.close();
         runs.iter().for_each(|active| active.done.tell(Err(error.clone())));
     }
@@ -165,7 +206,7 @@ impl Pool {
             .any(|(demand, limit)| limit.is_some_and(|limit| demand.total > limit / 2));
         let mut guard = self.lock();
         let core = &mut *guard;
-        let standing = Standing { priority: active.options.priority, depth: 0 };
+        let standing = Standing { priority: active.options.priority, depth: active.depth };
         match core.reactor.submit(tasks, standing, &mut core.commands) {
             Ok(run) => {
                 if core.runs.len() <= run.0 as usize {
@@ -181,11 +222,9 @@ impl Pool {
             }
             Err(too_large) => {
                 drop(guard);
-                active.done.tell(Err(ExecError::NoRoom {
-                    memory: active.plan.memory_names.get(too_large.memory).cloned().unwrap_or_default(),
-                    need: too_large.need,
-                    left: too_large.left,
-                }));
+                let memory = active.plan.memory_names.get(too_large.memory).cloned().unwrap_or_default();
+                let TooLarge { need, left, .. } = too_large;
+                self.told(&active, Err(ExecError::NoRoom { memory, need, left }));
             }
         }
     }
@@ -198,8 +237,22 @@ impl Pool {
                 pool.tell(run, &active, Event::Cancel(run));
             }
         });
+        if let Some(limit) = active.control.deadline() {
+            let due = Due::Deadline(Arc::downgrade(active), run, limit);
+            self.timer.set(active.started + limit, due);
+        }
         if active.control.is_watched() {
             self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(active), run));
+        }
+    }
+
+    /// The end of a run is told to whoever waits for it, inside a step or not.
+    fn told(&self, active: &Active, result: Result<Outcome, ExecError>) {
+        active.done.tell(result);
+        if active.depth > 0 {
+            // The lock orders this behind the look of a helper that is about to sleep.
+            drop(self.lock());
+            self.wake_helpers.notify_all();
         }
     }
 
@@ -256,7 +309,7 @@ impl Pool {
         self.wake_others(core);
         drop(guard);
         active.control.watch(&books.finished);
-        active.done.tell(match failure {
+        let result = match failure {
             Some(failure) => Err(failure),
             None if unfinished > 0 && active.control.is_cancelled() => Err(ExecError::Cancelled),
             None if unfinished > 0 => Err(ExecError::Stuck { unfinished }),
@@ -264,7 +317,8 @@ impl Pool {
                 books.record.peak_bytes = peaks;
                 Ok(Outcome { results, record: books.closed(active.started.elapsed()) })
             }
-        });
+        };
+        self.told(&active, result);
     }
 
     /// Carries out the reactor's commands that aren't for the polling worker; those stay. Values go to `freed`, to be
@@ -301,7 +355,7 @@ impl Pool {
     }
 
     /// The timer's thread.
-    fn watch_time(self: &Arc<Self>) {
+    pub(super) fn watch_time(self: &Arc<Self>) {
         while let Some(due) = self.timer.next() {
             match due {
                 Due::Retry(active, run, step) => {
@@ -309,6 +363,18 @@ impl Pool {
                         self.tell(run, &active, Event::RetryDue { run, step });
                     }
                 }
+                Due::Deadline(active, run, limit) => {
+                    if let Some(active) = active.upgrade() {
+                        let mut core = self.lock();
+                        if core.is_run(run, &active) {
+                            core.fail(run, ExecError::Deadline { limit });
+                        }
+                        drop(core);
+                        active.control.flag().store(true, Ordering::Release);
+                        self.tell(run, &active, Event::Cancel(run));
+                    }
+                }
+                Due::Overdue(ticket) => self.give_up(ticket),
                 Due::Glance(active, run) => {
                     let Some(active) = active.upgrade() else { continue };
                     let finished = self.lock().slot(run, &active).map(|slot| slot.books.finished.clone());
@@ -319,6 +385,40 @@ impl Pool {
                 }
             }
         }
+    }
+}
+
+impl Pool {
+    /// An attempt under a timeout begins; it is given up when it is long overdue.
+    pub(super) fn watch_over(&self, core: &mut Core, post: Post) -> u64 {
+        let due = post.started + post.limit + grace(post.limit);
+        let ticket = core.posts.open(post);
+        self.timer.set(due, Due::Overdue(ticket));
+        ticket
+    }
+
+    /// An attempt that is long overdue: the run goes on without its thread and without what it holds.
+    fn give_up(self: &Arc<Self>, ticket: u64) {
+        let mut guard = self.lock();
+        let core = &mut *guard;
+        let Some(post) = core.posts.give_up(ticket) else { return };
+        let Post { run, step, grant, ref active, limit, .. } = post;
+        let plan = &active.plan;
+        let tasks_hold = core.reactor.holds(run, step);
+        // The thread may still write to a result, which nobody else may be given then.
+        let retryable = plan.step(step).output == Step::NO_OUTPUT;
+        let attempts = core.reactor.failures(run, step) + 1;
+        let event = Event::Abandoned { run, step, grant, ticket, retryable };
+        core.reactor.on_events(&[event], &mut core.commands);
+        let error = StepError::Abandoned { took: post.started.elapsed(), limit, held: tasks_hold };
+        if let Some(slot) = core.run(run) {
+            slot.books.count(plan.step(step).layer, post.started.elapsed(), false);
+        }
+        core.failed(run, step, attempts, error);
+        self.obey(core, &mut Vec::new());
+        self.wake_others(core);
+        drop(guard);
+        self.threads.replace(self, post.worker);
     }
 }
 
@@ -334,12 +434,33 @@ impl Core {
         self.runs.get_mut(run.0 as usize)?.as_mut()
     }
 
+    /// The place of a run, once it is taken in.
+    pub(super) fn run_of(&self, active: &Arc<Active>) -> Option<RunId> {
+        let is_it = |slot: &Option<Slot>| slot.as_ref().is_some_and(|slot| Arc::ptr_eq(&slot.active, active));
+        self.runs.iter().position(is_it).map(|at| RunId(at as u32))
+    }
+
     fn slot(&mut self, run: RunId, active: &Arc<Active>) -> Option<&mut Slot> {
         self.run(run).filter(|slot| Arc::ptr_eq(&slot.active, active))
     }
 
     fn is_run(&mut self, run: RunId, active: &Arc<Active>) -> bool {
         self.slot(run, active).is_some()
+    }
+
+    /// An attempt failed: what it was is kept until the step has no attempts left, which is the run's failure.
+    pub(super) fn failed(&mut self, run: RunId, step: StepId, attempts: u32, error: StepError) {
+        let is_last = self.commands.contains(&Command::Abort { run, step });
+        let Some(slot) = self.run(run) else { return };
+        if !is_last {
+            return slot.books.earlier.entry(step).or_default().push(error.to_string());
+        }
+        let earlier = slot.books.earlier.remove(&step).unwrap_or_default();
+        let error = step_failed(&slot.active.plan, step, attempts, earlier, error);
+        // A step that a cancellation made fail isn't why the run ends.
+        if !slot.active.control.is_cancelled() {
+            slot.failure.get_or_insert(error);
+        }
     }
 
     /// The run fails; what failed first counts.
@@ -351,7 +472,7 @@ impl Core {
 }
 
 /// The error of a step's last attempt.
-pub(super) fn step_failed(plan: &Plan, id: StepId, attempts: u32, source: StepError) -> ExecError {
+fn step_failed(plan: &Plan, id: StepId, attempts: u32, earlier: Vec<String>, source: StepError) -> ExecError {
     let layer = plan.layer_of(id);
     ExecError::Step {
         layer: layer.name.clone(),
@@ -359,67 +480,7 @@ pub(super) fn step_failed(plan: &Plan, id: StepId, attempts: u32, source: StepEr
         region: layer.is_array().then(|| plan.region(id).to_string()),
         device: plan.device_names[usize::from(plan.step(id).device.0)].clone(),
         attempts,
+        earlier,
         source: Box::new(source),
-    }
-}
-
-/// The threads of an engine, started when a plan first needs them.
-#[derive(Default)]
-pub(super) struct Threads(Mutex<Started>);
-
-#[derive(Default)]
-struct Started {
-    /// For each lane, whether its workers are there.
-    lanes: Vec<bool>,
-    workers: u16,
-    handles: Vec<JoinHandle<()>>,
-}
-
-impl Threads {
-    /// Starts what a plan needs and isn't there.
-    pub(super) fn start(&self, pool: &Arc<Pool>, plan: &Plan) -> Result<(), ExecError> {
-        let mut started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if started.lanes.is_empty() {
-            started.lanes = vec![false; pool.wake.len()];
-            let pool = pool.clone();
-            started.spawn("outcrop-timer".to_owned(), move || pool.watch_time())?;
-        }
-        let used = plan.steps.classes().iter().map(|step| plan.lane_of(step)).chain([0]);
-        for lane in used {
-            if started.lanes.get(usize::from(lane)).is_none_or(|is_there| *is_there) {
-                continue;
-            }
-            for _ in 0..if lane == 0 { pool.limits.threads.max(1) } else { 1 } {
-                let (pool, number) = (pool.clone(), started.workers);
-                started.workers += 1;
-                started.spawn(format!("outcrop-{number}"), move || {
-                    // Steps and destructors are caught one by one; a worker that is gone all the same would leave others
-                    // waiting for ever.
-                    let worker = Worker::new(pool.clone(), lane, number);
-                    if let Err(message) = panics::caught(|| worker.work()) {
-                        pool.close(&ExecError::Broken { message });
-                    }
-                })?;
-            }
-            started.lanes[usize::from(lane)] = true;
-        }
-        Ok(())
-    }
-
-    pub(super) fn join(&self) {
-        let mut started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = std::thread::current().id();
-        for handle in started.handles.drain(..).filter(|handle| handle.thread().id() != own) {
-            // A worker's panic was told as the failure of its run.
-            let _ = handle.join();
-        }
-    }
-}
-
-impl Started {
-    fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), ExecError> {
-        let handle = std::thread::Builder::new().name(name).spawn(body);
-        self.handles.push(handle.map_err(|error| ExecError::Start { message: error.to_string() })?);
-        Ok(())
     }
 }

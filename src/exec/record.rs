@@ -1,9 +1,11 @@
 //! What happened in a run, in numbers.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::exec::active::Active;
 use crate::exec::trace::Trace;
+use crate::ids::StepId;
 use crate::steps::TransferEdge;
 
 /// Figures of one run.
@@ -30,6 +32,8 @@ pub(super) struct Books {
     pub(super) finished: Vec<u64>,
     /// Nanoseconds of workers' time, by layer.
     busy: Vec<u64>,
+    /// What went wrong with steps that are tried again.
+    pub(super) earlier: HashMap<StepId, Vec<String>>,
 }
 
 impl Books {
@@ -37,7 +41,7 @@ impl Books {
         let layers = active.plan.layers.len();
         let trace = active.control.is_traced().then(Trace::default);
         let record = RunRecord { attempts: vec![0; layers], trace, ..RunRecord::default() };
-        Books { record, finished: vec![0; layers], busy: vec![0; layers] }
+        Books { record, finished: vec![0; layers], busy: vec![0; layers], earlier: HashMap::new() }
     }
 
     pub(super) fn count(&mut self, layer: u32, busy: Duration, finished: bool) {

@@ -1,18 +1,22 @@
 //! A worker: takes steps of its lane, does them, reports.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::exec::active::Active;
 use crate::exec::control::StepEvent;
 use crate::exec::error::{ExecError, StepError};
-use crate::exec::pool::{Core, Pool, step_failed};
+use crate::exec::nested::Inside;
+use crate::exec::pool::{Core, Pool};
+use crate::exec::posts::Post;
 use crate::exec::trace::Traced;
 use crate::ids::StepId;
 use crate::machine::DeviceId;
 use crate::panics;
 use crate::reactor::{Command, Event, GrantId, RunId};
 use crate::steps::{Lane, StepKind, TransferEdge};
+use crate::task::{self, Current, Entered};
 use crate::value::Value;
 
 /// Steps of the host's lane that a worker takes at most.
@@ -31,6 +35,13 @@ pub(super) struct Worker {
     attempts: Vec<Attempt>,
     /// Values to let go of, outside the lock.
     freed: Vec<Arc<Value>>,
+    /// The only run whose steps it does, and until when it works: for a step that waits for it.
+    only: Option<Arc<Active>>,
+    /// The ticket of the attempt under way, if it has a timeout.
+    ticket: Option<u64>,
+    /// What this thread says that it is in the midst of.
+    inside: Option<Arc<Inside>>,
+    entered: Option<Entered>,
 }
 
 /// One attempt at a step.
@@ -53,7 +64,16 @@ impl Worker {
             steps: Vec::new(),
             attempts: Vec::new(),
             freed: Vec::new(),
+            only: None,
+            ticket: None,
+            inside: None,
+            entered: None,
         }
+    }
+
+    /// One that does steps of `child` until that is over.
+    pub(super) fn helping(pool: Arc<Pool>, lane: Lane, number: u16, child: Arc<Active>) -> Self {
+        Worker { only: Some(child), ..Worker::new(pool, lane, number) }
     }
 
     /// Until the engine ends.
@@ -61,6 +81,7 @@ impl Worker {
         while self.exchange() {
             let Some(active) = self.active.clone() else { continue };
             let mut started = Instant::now();
+            self.enter(&active, started);
             for (step, grant) in self.steps.drain(..) {
                 let error = attempt(&active, step).err().map(Box::new);
                 let ended = Instant::now();
@@ -73,6 +94,35 @@ impl Worker {
             }
             self.judge(&active);
         }
+    }
+
+    /// Says on this thread what it is in the midst of.
+    fn enter(&mut self, active: &Arc<Active>, started: Instant) {
+        let is_same = self.inside.as_ref().is_some_and(|inside| Arc::ptr_eq(&inside.active, active));
+        let limit = match &self.steps[..] {
+            [(step, _)] if self.ticket.is_some() => active.plan.terms_of(*step).timeout,
+            _ => None,
+        };
+        if !is_same || limit.is_some() || self.entered.as_ref().is_some_and(Entered::has_limit) {
+            self.entered = None;
+            let (lane, worker) = (self.lane, self.number);
+            let grant = AtomicU32::new(GrantId::NONE.0);
+            let inside = Inside { pool: self.pool.clone(), active: active.clone(), lane, worker, grant };
+            let inside = Arc::new(inside);
+            self.inside = Some(inside.clone());
+            let limit = limit.map(|limit| (started + limit, limit));
+            let cancelled = active.control.flag().clone();
+            self.entered = Some(task::enter(Current { cancelled, limit, owner: inside }));
+        }
+        if let (Some(inside), Some((_, grant))) = (&self.inside, self.steps.first()) {
+            inside.grant.store(grant.0, Ordering::Relaxed);
+        }
+    }
+
+    fn leave(&mut self) {
+        self.entered = None;
+        self.inside = None;
+        self.active = None;
     }
 
     /// Whether the lane is that of a device whose work is under way when the call returns.
@@ -99,7 +149,9 @@ impl Worker {
     fn judge(&mut self, active: &Active) {
         for attempt in &mut self.attempts {
             let limit = active.plan.terms_of(attempt.step).timeout;
-            if let Some(limit) = limit.filter(|limit| attempt.error.is_none() && attempt.busy > *limit) {
+            // A function that was told to stop says so in its own words.
+            let is_plain = matches!(attempt.error.as_deref(), None | Some(StepError::Task(_)));
+            if let Some(limit) = limit.filter(|limit| is_plain && attempt.busy > *limit) {
                 attempt.error = Some(Box::new(StepError::Timeout { took: attempt.busy, limit }));
             }
             if active.control.is_observed() {
@@ -121,11 +173,14 @@ impl Worker {
         let pool = self.pool.clone();
         let mut guard = pool.lock();
         let mut news = !self.attempts.is_empty();
-        self.report(&mut guard);
+        if !self.report(&mut guard) {
+            pool.wake_others(&guard);
+            return false;
+        }
         loop {
             let core = &mut *guard;
             pool.obey(core, &mut self.freed);
-            if core.is_over {
+            if core.is_over || self.only.as_ref().is_some_and(|only| only.done.is_told()) {
                 return false;
             }
             if let Some(chore) = pool.do_next(&mut guard) {
@@ -136,7 +191,8 @@ impl Worker {
                 continue;
             }
             let core = &mut *guard;
-            core.reactor.on_events(&[Event::Poll { lane: self.lane, room }], &mut core.commands);
+            let only = self.only.as_ref().map(|only| core.run_of(only).unwrap_or(RunId(u32::MAX)));
+            core.reactor.on_events(&[Event::Poll { lane: self.lane, room, only }], &mut core.commands);
             self.take(core);
             if !core.commands.is_empty() {
                 // A poll can let another run begin.
@@ -156,11 +212,14 @@ impl Worker {
                 // Nothing of a run is kept while asleep; and dropping its last handle is nothing for under the lock.
                 drop(guard);
                 self.let_go();
-                self.active = None;
+                self.leave();
                 guard = pool.lock();
                 continue;
             }
-            guard = pool.sleep(self.lane, guard);
+            guard = match self.only {
+                Some(_) => pool.sleep_as_helper(guard),
+                None => pool.sleep(self.lane, guard),
+            };
         }
     }
 
@@ -180,6 +239,13 @@ impl Worker {
             }
             _ => true,
         });
+        if let ([(step, grant)], Some(active)) = (&self.steps[..], &self.active)
+            && let Some(limit) = active.plan.terms_of(*step).timeout
+        {
+            let (active, started, worker) = (active.clone(), Instant::now(), self.number);
+            let post = Post { active, run, step: *step, grant: *grant, limit, started, worker };
+            self.ticket = Some(self.pool.watch_over(core, post));
+        }
     }
 
     /// Lets go of values; a destructor that panics fails the run.
@@ -194,11 +260,19 @@ impl Worker {
         }
     }
 
-    fn report(&mut self, core: &mut Core) {
-        let Some(active) = self.active.as_ref() else { return };
+    /// Reports attempts. `false` when the last one had been given up: another worker has taken this one's place.
+    fn report(&mut self, core: &mut Core) -> bool {
+        if let Some(ticket) = self.ticket.take()
+            && core.posts.close(ticket)
+        {
+            core.reactor.on_events(&[Event::Found { ticket }], &mut core.commands);
+            self.attempts.clear();
+            return false;
+        }
+        let Some(active) = self.active.as_ref() else { return true };
         let run = self.run;
         for attempt in self.attempts.drain(..) {
-            let Some(slot) = core.run(run) else { return };
+            let Some(slot) = core.run(run) else { return true };
             let plan = &active.plan;
             let step = plan.step(attempt.step);
             let nanoseconds = attempt.busy.as_nanos().min(u128::from(u32::MAX)) as u32;
@@ -228,10 +302,9 @@ impl Worker {
             let attempts = core.reactor.failures(run, attempt.step) + 1;
             let event = Event::Failed { run, step: attempt.step, grant: attempt.grant, retryable };
             core.reactor.on_events(&[event], &mut core.commands);
-            if core.commands.contains(&Command::Abort { run, step: attempt.step }) {
-                core.fail(run, step_failed(plan, attempt.step, attempts, *error));
-            }
+            core.failed(run, attempt.step, attempts, *error);
         }
+        true
     }
 }
 

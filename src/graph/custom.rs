@@ -88,6 +88,7 @@ use crate::dtype::Element;
 use crate::graph::rule::Read;
 use crate::graph::value_spec::ValueSpec;
 use crate::shape::Shape;
+use crate::task::Stopped;
 use crate::token::Token;
 use crate::value::{Object, Value};
 
@@ -232,6 +233,12 @@ impl TaskError {
 impl From<String> for TaskError {
     fn from(message: String) -> Self {
         TaskError { message }
+    }
+}
+
+impl From<Stopped> for TaskError {
+    fn from(stopped: Stopped) -> Self {
+        TaskError::new(stopped)
     }
 }
 

@@ -28,6 +28,8 @@ pub enum Event {
         lane: Lane,
         /// Steps that it takes at most.
         room: u16,
+        /// The only run whose steps it takes, if so.
+        only: Option<RunId>,
     },
     /// A step is done.
     Finished {
@@ -51,7 +53,7 @@ pub enum Event {
         /// Whether trying again can help.
         retryable: bool,
     },
-    /// An attempt at a step is given up though it still runs: it failed for good, and what it holds is lost.
+    /// An attempt at a step is given up though it still runs: it failed, and what it holds is lost.
     Abandoned {
         /// Its run.
         run: RunId,
@@ -61,6 +63,8 @@ pub enum Event {
         grant: GrantId,
         /// By which the attempt is named when it ends after all.
         ticket: u64,
+        /// Whether trying again can help; it isn't tried where what is lost leaves too little.
+        retryable: bool,
     },
     /// An abandoned attempt has ended after all: what it held can be had again.
     Found {

@@ -1,40 +1,77 @@
-//! Grants of resources: one for each bundle that takes any.
+//! Grants of resources: one for each bundle of steps that takes any.
+
+use smallvec::SmallVec;
 
 use crate::reactor::event::GrantId;
 
-/// Grants that are out: how many steps of a bundle aren't reported.
+/// Grants that are out.
 #[derive(Debug, Default)]
 pub(super) struct Grants {
-    steps: Vec<u16>,
+    all: Vec<Grant>,
     free: Vec<u32>,
 }
 
+#[derive(Debug, Default)]
+struct Grant {
+    /// Steps of the bundle that aren't reported.
+    steps: u16,
+    /// What it took, in millionths.
+    resources: Resources,
+    is_lent: bool,
+}
+
+pub(super) type Resources = SmallVec<[(u16, u64); 1]>;
+
 impl Grants {
-    pub(super) fn open(&mut self) -> GrantId {
-        let id = self.free.pop().unwrap_or(self.steps.len() as u32);
-        if id as usize == self.steps.len() {
-            self.steps.push(0);
+    pub(super) fn open(&mut self, resources: &[(u16, u64)]) -> GrantId {
+        let id = self.free.pop().unwrap_or(self.all.len() as u32);
+        if id as usize == self.all.len() {
+            self.all.push(Grant::default());
         }
+        self.all[id as usize] = Grant { steps: 0, resources: resources.into(), is_lent: false };
         GrantId(id)
     }
 
     pub(super) fn add(&mut self, grant: GrantId) {
         if grant != GrantId::NONE {
-            self.steps[grant.0 as usize] += 1;
+            self.all[grant.0 as usize].steps += 1;
         }
     }
 
-    /// One step of the bundle is reported: whether it was the last.
-    pub(super) fn close(&mut self, grant: GrantId) -> bool {
+    /// One step of the bundle is reported: what goes back if it was the last.
+    pub(super) fn close(&mut self, grant: GrantId) -> Resources {
         if grant == GrantId::NONE {
-            return false;
+            return Resources::new();
         }
-        let steps = &mut self.steps[grant.0 as usize];
-        *steps -= 1;
-        let is_last = *steps == 0;
-        if is_last {
-            self.free.push(grant.0);
+        let open = &mut self.all[grant.0 as usize];
+        open.steps -= 1;
+        if open.steps > 0 {
+            return Resources::new();
         }
-        is_last
+        self.free.push(grant.0);
+        let resources = std::mem::take(&mut open.resources);
+        if open.is_lent { Resources::new() } else { resources }
+    }
+
+    /// What a grant holds, to be lent; nothing if it is lent already.
+    pub(super) fn lend(&mut self, grant: GrantId) -> Resources {
+        match self.all.get_mut(grant.0 as usize) {
+            Some(open) if !open.is_lent => {
+                open.is_lent = true;
+                open.resources.clone()
+            }
+            _ => Resources::new(),
+        }
+    }
+
+    /// What a lent grant wants back.
+    pub(super) fn lent(&self, grant: GrantId) -> &[(u16, u64)] {
+        self.all.get(grant.0 as usize).filter(|open| open.is_lent).map_or(&[], |open| &open.resources)
+    }
+
+    pub(super) fn reclaimed(&mut self, grant: GrantId) {
+        if let Some(open) = self.all.get_mut(grant.0 as usize) {
+            open.is_lent = false;
+        }
     }
 }

@@ -263,15 +263,25 @@ impl Ledger {
         });
     }
 
-    /// Whether a run could do with what there is, were it alone.
+    /// Whether what runs keep in reserve and what is lost fit together.
+    pub(super) fn is_within(&self) -> bool {
+        let fits =
+            |account: &Account| account.budget.is_none_or(|budget| account.reserved + account.lost <= budget);
+        self.memories.iter().all(fits)
+    }
+
+    /// Whether the resources that a run takes can be had at all.
+    pub(super) fn could_give(&self, tasks: &Tasks) -> bool {
+        (0u16..).zip(&self.capacity).all(|(at, capacity)| tasks.most_of(at) <= *capacity)
+    }
+
+    /// Whether a run would fit in memory, were it alone.
     pub(super) fn could_hold(&self, tasks: &Tasks) -> bool {
-        let resources = (0u16..).zip(&self.capacity);
-        resources.into_iter().all(|(at, capacity)| tasks.most_of(at) <= *capacity)
-            && tasks.demands().iter().enumerate().all(|(memory, demand)| {
-                let account = &self.memories[memory];
-                let room = account.budget.map_or(u64::MAX, |budget| budget.saturating_sub(account.lost));
-                self.reserve_of(memory, demand) <= room
-            })
+        tasks.demands().iter().enumerate().all(|(memory, demand)| {
+            let account = &self.memories[memory];
+            let room = account.budget.map_or(u64::MAX, |budget| budget.saturating_sub(account.lost));
+            self.reserve_of(memory, demand) <= room
+        })
     }
 
     /// Whether these amounts of resources are free.

@@ -130,15 +130,18 @@ impl Reactor {
         for event in events {
             match *event {
                 Event::Start(run) => self.on_start(run, commands),
-                Event::Poll { lane, room } => self.on_poll(lane, room, commands),
+                Event::Poll { lane, room, only } => self.on_poll(lane, room, only, commands),
                 Event::Finished { run, step, grant, nanoseconds } => {
                     self.on_finished(run, step.0, grant, nanoseconds, commands);
                 }
                 Event::Failed { run, step, grant, retryable } => {
                     self.on_failed(run, step.0, grant, retryable, commands);
                 }
-                Event::Abandoned { run, step, grant, ticket } => {
-                    self.on_abandoned(run, step.0, grant, ticket, commands);
+                Event::Abandoned { run, step, grant, ticket, retryable } => {
+                    self.on_abandoned(run, step, grant, ticket);
+                    let retryable = retryable && self.ledger.is_within();
+                    self.on_failed(run, step.0, GrantId::NONE, retryable, commands);
+                    self.starve(commands);
                 }
                 Event::Found { ticket } => {
                     if let Some(lost) = self.lost.remove(&ticket) {
@@ -185,6 +188,12 @@ impl Reactor {
         self.run(run).map_or(0, |run| run.unfinished)
     }
 
+    /// Bytes that an attempt at a step holds, the values that it reads among them.
+    pub fn holds(&self, run: RunId, step: StepId) -> u64 {
+        let slot = self.runs.get(run.0 as usize).and_then(Option::as_ref);
+        slot.map_or(0, |slot| held_by(&slot.tasks, step).into_iter().map(Need::bytes).sum())
+    }
+
     /// The most bytes that a run held at once, by memory.
     pub fn peaks(&self, run: RunId) -> Vec<u64> {
         self.run(run).map_or_else(Vec::new, |run| run.shares.iter().map(|share| share.peak()).collect())
@@ -193,6 +202,22 @@ impl Reactor {
     /// The book.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    /// Lends what a step holds of resources, while it waits for work that it has submitted.
+    pub fn lend(&mut self, grant: GrantId) {
+        self.ledger.give(&self.grants.lend(grant));
+    }
+
+    /// Takes back what was lent; whether it is there.
+    pub fn reclaim(&mut self, grant: GrantId) -> bool {
+        let wanted = self.grants.lent(grant);
+        let is_free = self.ledger.has(wanted);
+        if is_free {
+            self.ledger.take(wanted);
+            self.grants.reclaimed(grant);
+        }
+        is_free
     }
 
     fn run(&self, id: RunId) -> Option<&Run> {
@@ -259,13 +284,13 @@ impl Reactor {
         }
     }
 
-    fn on_poll(&mut self, lane: Lane, room: u16, commands: &mut Vec<Command>) {
+    fn on_poll(&mut self, lane: Lane, room: u16, only: Option<RunId>, commands: &mut Vec<Command>) {
         if self.order.len() > 1 {
             self.sort();
         }
         for at in 0..self.order.len() {
             let id = self.order[at];
-            if self.poll_run(id, lane, room, commands) {
+            if only.is_none_or(|only| only == id) && self.poll_run(id, lane, room, commands) {
                 return;
             }
         }
@@ -285,8 +310,8 @@ impl Reactor {
         let mut picker = Picker { id, tasks, run, ledger: &mut self.ledger, claim: &mut self.claim };
         let Some(mut step) = picker.pick(lane) else { return false };
         let &Class { queue, takes, alone, .. } = tasks.class(step);
-        let grant = if takes { self.grants.open() } else { GrantId::NONE };
         let resources = tasks.resources(step);
+        let grant = if takes { self.grants.open(resources) } else { GrantId::NONE };
         picker.ledger.take(resources);
         let mut nanoseconds = 0u32;
         for given in 1..=room {
@@ -322,7 +347,7 @@ impl Reactor {
         nanoseconds: u32,
         commands: &mut Vec<Command>,
     ) {
-        self.give_back(id, step, grant);
+        self.ledger.give(&self.grants.close(grant));
         let Some(Slot { tasks, run }) = self.runs[id.0 as usize].as_mut() else { return };
         let at = step as usize;
         debug_assert_eq!(run.states[at].stage(), StepState::RUNNING);
@@ -359,7 +384,7 @@ impl Reactor {
         retryable: bool,
         commands: &mut Vec<Command>,
     ) {
-        self.give_back(id, step, grant);
+        self.ledger.give(&self.grants.close(grant));
         let Some(Slot { tasks, run }) = self.runs[id.0 as usize].as_mut() else { return };
         let (need, at) = (tasks.need(step), step as usize);
         debug_assert_eq!(run.states[at].stage(), StepState::RUNNING);
@@ -383,41 +408,26 @@ impl Reactor {
         self.stop(id, commands);
     }
 
-    fn on_abandoned(
-        &mut self,
-        id: RunId,
-        step: u32,
-        grant: GrantId,
-        ticket: u64,
-        commands: &mut Vec<Command>,
-    ) {
+    fn on_abandoned(&mut self, id: RunId, step: StepId, grant: GrantId, ticket: u64) {
+        let resources = self.grants.close(grant);
         let Some(slot) = self.slot(id) else { return };
-        let mut lost = lost_with(&slot.tasks, StepId(step));
-        if !self.grants.close(grant) {
-            lost.resources.clear();
-        }
+        let lost = Lost { memory: held_by(&slot.tasks, step), resources };
         self.ledger.lose(&lost);
         self.lost.insert(ticket, lost);
-        self.on_failed(id, step, GrantId::NONE, false, commands);
-        for at in 0..self.runs.len() {
-            let other = RunId(at as u32);
-            let Some(Slot { tasks, run }) = self.slot(other) else { continue };
-            if matches!(run.phase, Phase::Stopping | Phase::Complete) {
-                continue;
-            }
-            let tasks = tasks.clone();
-            if !self.ledger.could_hold(&tasks) {
-                commands.push(Command::Starve(other));
-                self.stop(other, commands);
-            }
-        }
     }
 
-    fn give_back(&mut self, id: RunId, step: u32, grant: GrantId) {
-        if self.grants.close(grant)
-            && let Some(slot) = self.runs[id.0 as usize].as_ref()
-        {
-            self.ledger.give(slot.tasks.resources(step));
+    /// Ends the runs that can't do with what abandoned attempts leave.
+    fn starve(&mut self, commands: &mut Vec<Command>) {
+        for at in 0..self.runs.len() {
+            let id = RunId(at as u32);
+            let Some(Slot { tasks, run }) = self.runs[at].as_ref() else { continue };
+            let is_over = matches!(run.phase, Phase::Stopping | Phase::Complete);
+            // One that was admitted has its memory in reserve.
+            let has_room = run.phase != Phase::Queued || self.ledger.could_hold(tasks);
+            if !is_over && !(has_room && self.ledger.could_give(tasks)) {
+                commands.push(Command::Starve(id));
+                self.stop(id, commands);
+            }
         }
     }
 
@@ -447,12 +457,11 @@ impl Reactor {
     }
 }
 
-/// What an abandoned attempt at a step goes on holding.
-fn lost_with(tasks: &Tasks, step: StepId) -> Lost {
+/// Memory that an attempt at a step holds: room of its own, and the values that it reads.
+fn held_by(tasks: &Tasks, step: StepId) -> Vec<Need> {
     let value = |operand: &StepOperand| Need { scratch: 0, ..tasks.need(operand.step.0) };
     let read = tasks.plan().operands(step).iter().map(value);
-    let memory = read.chain([tasks.need(step.0)]).filter(|need| need.bytes() > 0).collect();
-    Lost { memory, resources: tasks.resources(step.0).into() }
+    read.chain([tasks.need(step.0)]).filter(|need| need.bytes() > 0).collect()
 }
 
 fn ready_in(tasks: &Tasks, run: &Run, lane: Lane) -> usize {

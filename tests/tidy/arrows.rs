@@ -4,8 +4,8 @@ use crate::Findings;
 use crate::scan::Source;
 
 /// Modules that everything may use, and that use only each other.
-const BASE: [&str; 11] =
-    ["annotate", "block", "csr", "dtype", "ids", "key", "panics", "shape", "token", "units", "value"];
+const BASE: [&str; 12] =
+    ["annotate", "block", "csr", "dtype", "ids", "key", "panics", "shape", "task", "token", "units", "value"];
 
 /// A module, and what it may use besides itself and [`BASE`]; the longest fitting name counts. DESIGN.md §1.
 const TABLE: &[(&str, &[&str])] = &[
@@ -17,9 +17,12 @@ const TABLE: &[(&str, &[&str])] = &[
     ("key", &[]),
     ("panics", &[]),
     ("shape", &[]),
+    ("task", &[]),
     ("token", &[]),
     ("units", &[]),
     ("value", &[]),
+    // Values' bytes on disk: known to those who run, and knowing nothing of runs.
+    ("store", &[]),
     ("graph", &[]),
     ("collections", &["graph"]),
     ("testing", &["graph", "collections"]),
@@ -52,6 +55,7 @@ const TABLE: &[(&str, &[&str])] = &[
         "exec",
         &[
             "steps",
+            "store",
             "reactor",
             "device::contract",
             "kernel",

@@ -1,0 +1,99 @@
+//! The threads of an engine, started when a plan first needs them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::exec::error::ExecError;
+use crate::exec::pool::Pool;
+use crate::exec::worker::Worker;
+use crate::panics;
+use crate::steps::{Lane, Plan};
+
+#[derive(Default)]
+pub(super) struct Threads(Mutex<Started>);
+
+#[derive(Default)]
+struct Started {
+    /// For each lane, whether its workers are there.
+    lanes: Vec<bool>,
+    workers: u16,
+    handles: Vec<Handle>,
+}
+
+struct Handle {
+    worker: Option<u16>,
+    lane: Lane,
+    thread: JoinHandle<()>,
+}
+
+impl Threads {
+    /// Starts what a plan needs and isn't there.
+    pub(super) fn start(&self, pool: &Arc<Pool>, plan: &Plan) -> Result<(), ExecError> {
+        let mut started = self.lock();
+        if started.lanes.is_empty() {
+            started.lanes = vec![false; pool.limits().devices.max(1) + 2];
+            let pool = pool.clone();
+            started.spawn("outcrop-timer", None, 0, move || pool.watch_time())?;
+        }
+        for lane in plan.steps.classes().iter().map(|step| plan.lane_of(step)).chain([0]) {
+            if started.lanes.get(usize::from(lane)).is_none_or(|is_there| *is_there) {
+                continue;
+            }
+            for _ in 0..if lane == 0 { pool.limits().threads.max(1) } else { 1 } {
+                started.worker(pool, lane)?;
+            }
+            started.lanes[usize::from(lane)] = true;
+        }
+        Ok(())
+    }
+
+    /// Starts a worker in the place of one that has been given up.
+    pub(super) fn replace(&self, pool: &Arc<Pool>, worker: u16) {
+        let mut started = self.lock();
+        let at = started.handles.iter().position(|handle| handle.worker == Some(worker));
+        let lane = at.map_or(0, |at| started.handles.swap_remove(at).lane);
+        // Without another thread the lane has one less; the last one's absence can't be mended.
+        let _ = started.worker(pool, lane);
+    }
+
+    pub(super) fn join(&self) {
+        let handles = std::mem::take(&mut self.lock().handles);
+        let own = std::thread::current().id();
+        for handle in handles.into_iter().filter(|handle| handle.thread.thread().id() != own) {
+            // A worker's panic was told as the failure of its run.
+            let _ = handle.thread.join();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Started> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Started {
+    fn worker(&mut self, pool: &Arc<Pool>, lane: Lane) -> Result<(), ExecError> {
+        let (pool, number) = (pool.clone(), self.workers);
+        self.workers += 1;
+        self.spawn(&format!("outcrop-{number}"), Some(number), lane, move || {
+            // Steps and destructors are caught one by one; a worker that is gone all the same would leave others waiting
+            // for ever.
+            let worker = Worker::new(pool.clone(), lane, number);
+            if let Err(message) = panics::caught(|| worker.work()) {
+                pool.close(&ExecError::Broken { message });
+            }
+        })
+    }
+
+    fn spawn(
+        &mut self,
+        name: &str,
+        worker: Option<u16>,
+        lane: Lane,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<(), ExecError> {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body);
+        let thread = thread.map_err(|error| ExecError::Start { message: error.to_string() })?;
+        self.handles.push(Handle { worker, lane, thread });
+        Ok(())
+    }
+}
