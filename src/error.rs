@@ -62,7 +62,12 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Error::Graph(_) | Error::Machine(_) => ErrorClass::User,
-            Error::Plan(PlanError::Unsatisfiable(_) | PlanError::Memory { .. }) => ErrorClass::Unsatisfiable,
+            Error::Plan(
+                PlanError::Unsatisfiable(_)
+                | PlanError::Memory { .. }
+                | PlanError::SpillLimit { .. }
+                | PlanError::OverBudget { .. },
+            ) => ErrorClass::Unsatisfiable,
             Error::Plan(
                 PlanError::TooManyTasks { .. }
                 | PlanError::Graph(_)
@@ -74,9 +79,10 @@ impl Error {
             Error::Output(_) | Error::Store(_) => ErrorClass::Resource,
             Error::Exec(error) => match error {
                 ExecError::Cancelled => ErrorClass::Cancelled,
-                ExecError::Start { .. } | ExecError::Starved | ExecError::Deadline { .. } => {
-                    ErrorClass::Resource
-                }
+                ExecError::Start { .. }
+                | ExecError::Spill { .. }
+                | ExecError::Starved
+                | ExecError::Deadline { .. } => ErrorClass::Resource,
                 ExecError::Stuck { .. } | ExecError::Broken { .. } => ErrorClass::Bug,
                 ExecError::Compile { source, .. } | ExecError::Result { source, .. } => device_class(source),
                 ExecError::NoDevice { .. } | ExecError::NoRoom { .. } => ErrorClass::Unsatisfiable,

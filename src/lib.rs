@@ -82,6 +82,7 @@ pub mod report;
 pub mod session;
 pub mod settings;
 pub mod shape;
+pub mod simulate;
 pub mod steps;
 pub mod store;
 pub mod task;

@@ -240,7 +240,12 @@ impl Session {
 
     fn start(&self, prepared: &Prepared, control: &Control) -> Result<Running, Error> {
         let devices = self.open_for(&prepared.plan)?;
-        let inputs = RunInputs { store: self.resume.store()?, ..RunInputs::default() };
+        let inputs = RunInputs {
+            store: self.resume.store()?,
+            spill_folder: self.settings.spill_dir.clone(),
+            spill_limit: spill_limit(&self.settings),
+            ..RunInputs::default()
+        };
         let options = RunOptions { inputs, ..RunOptions::default() };
         Ok(self.engine.submit(&prepared.plan, &devices, options, control)?)
     }
@@ -324,10 +329,15 @@ fn limits(machine: &Machine, settings: &Settings) -> Limits {
         |at: usize| plan::memory::budget(machine, settings, MemoryId(at as u16)).map(|bytes| bytes.0);
     Limits {
         threads: settings.threads,
-        memories: (0..machine.memories.len()).map(memory).collect(),
+        memories: (0..machine.memories.len()).map(memory).chain([spill_limit(settings)]).collect(),
         resources: settings.resources.values().copied().collect(),
         devices: machine.devices.len(),
     }
+}
+
+/// The disk comes behind the machine's memories.
+fn spill_limit(settings: &Settings) -> Option<u64> {
+    settings.spill_limit.map(|bytes| bytes.0)
 }
 
 /// The ledger counts elements; allocators round small buffers up to lines and words. Their hard limit leaves

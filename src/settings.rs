@@ -13,6 +13,12 @@ pub struct Config {
     pub threads: Option<usize>,
     /// Budget of anonymous host memory.
     pub memory: Option<Bytes>,
+    /// Whether values may be spilled to disk.
+    pub spill: Option<bool>,
+    /// The folder for spilled values.
+    pub spill_dir: Option<PathBuf>,
+    /// What spilled values may take on disk.
+    pub spill_limit: Option<Bytes>,
     /// Everything may run on the host.
     pub cpu_only: Option<bool>,
     /// `prefer-gpu` is as strict as `gpu`.
@@ -52,6 +58,9 @@ impl Config {
         Config {
             threads: self.threads.or(other.threads),
             memory: self.memory.or(other.memory),
+            spill: self.spill.or(other.spill),
+            spill_dir: self.spill_dir.or(other.spill_dir),
+            spill_limit: self.spill_limit.or(other.spill_limit),
             cpu_only: self.cpu_only.or(other.cpu_only),
             deny_fallback: self.deny_fallback.or(other.deny_fallback),
             allow_software_gpu: self.allow_software_gpu.or(other.allow_software_gpu),
@@ -68,6 +77,9 @@ impl Config {
         Settings {
             threads: self.threads.unwrap_or(cores).clamp(1, 1024),
             memory: self.memory,
+            spill: self.spill.unwrap_or(true),
+            spill_dir: self.spill_dir,
+            spill_limit: self.spill_limit,
             cpu_only: self.cpu_only.unwrap_or(false),
             deny_fallback: self.deny_fallback.unwrap_or(false),
             allow_software_gpu: self.allow_software_gpu.unwrap_or(false),
@@ -87,6 +99,12 @@ pub struct Settings {
     pub threads: usize,
     /// Budget of anonymous host memory; `None` leaves the machine's own limit.
     pub memory: Option<Bytes>,
+    /// A plan above its budget moves values to disk and back; without this it is refused.
+    pub spill: bool,
+    /// The folder for spilled values; `None` is the system's folder for temporary files.
+    pub spill_dir: Option<PathBuf>,
+    /// What spilled values may take on disk; `None` is no limit.
+    pub spill_limit: Option<Bytes>,
     /// Everything may run on the host: `gpu`, GPU `workers` and GPU `memory` are waived, and the report
     /// lists what was.
     pub cpu_only: bool,

@@ -38,6 +38,9 @@ gx = "gx.png"
 [settings]
 threads = 2
 memory = "512 MiB"
+spill = true
+spill_dir = "/scratch"
+spill_limit = "20 GiB"
 cpu_only = true
 "#;
 
@@ -63,7 +66,13 @@ fn a_whole_file_is_understood() {
     let viridis = Format::Png { scale: Scale::Range(0.0, 1.5), colormap: Colormap::Viridis };
     let gray = Format::Png { scale: Scale::Auto, colormap: Colormap::Gray };
     assert_eq!(outputs, [("shade.npy", Format::Npy), ("shade.png", viridis), ("gx.png", gray)]);
-    assert_eq!(checked.settings.memory.as_ref().unwrap().value, Bytes(512 << 20));
+    let settings = &checked.settings;
+    assert_eq!(settings.memory.as_ref().unwrap().value, Bytes(512 << 20));
+    assert_eq!(
+        (settings.spill, &settings.spill_dir.as_ref().unwrap().value),
+        (Some(true), &"/scratch".to_owned())
+    );
+    assert_eq!(settings.spill_limit.as_ref().unwrap().value, Bytes(20 << 30));
 }
 
 #[test]

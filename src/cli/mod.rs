@@ -64,6 +64,12 @@ struct PipelineArguments {
     /// Budget of host memory, such as 512MiB
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
+    /// Folder for values that don't fit into memory [default: the system's folder for temporary files]
+    #[arg(long, value_name = "DIR")]
+    spill_dir: Option<PathBuf>,
+    /// Refuse a plan above its memory budget, where values would be moved to disk and back
+    #[arg(long)]
+    no_spill: bool,
     /// Change an input, such as dem.path=other.npy or noise.shape=[100, 100]
     #[arg(long, value_name = "INPUT.KEY=VALUE")]
     set: Vec<String>,
@@ -87,6 +93,8 @@ impl PipelineArguments {
         let flags = Config {
             threads: self.threads.map(usize::from),
             memory: self.memory,
+            spill: self.no_spill.then_some(false),
+            spill_dir: self.spill_dir.clone(),
             cpu_only: self.cpu_only.then_some(true),
             deny_fallback: self.deny_fallback.then_some(true),
             allow_software_gpu: self.allow_software_gpu.then_some(true),

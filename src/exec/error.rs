@@ -94,6 +94,12 @@ pub enum ExecError {
         /// How long it may take.
         limit: Duration,
     },
+    /// There is no place to spill values to. Nothing has run.
+    #[error("the run has to spill values to disk, and can't: {source}; choose a folder with --spill-dir")]
+    Spill {
+        /// What is wrong with the folder.
+        source: Box<StoreError>,
+    },
     /// Somebody asked it to stop.
     #[error("cancelled; no output was written")]
     Cancelled,

@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::block::Block;
 use crate::exec::error::StepError;
 use crate::steps::PlanLayer;
+use crate::store::StoreError;
 use crate::store::resume::ResumeStore;
+use crate::store::spill::SpillStore;
 use crate::token::Token;
 use crate::value::Value;
 
@@ -20,9 +23,22 @@ pub struct RunInputs {
     /// Values that an earlier run handed over, by the name of the layer in the graph and the block. They are in host
     /// memory, and taken before any in the store.
     pub values: Arc<HashMap<(Arc<str>, usize), Value>>,
+    /// The folder that values are spilled to; `None` is the system's for temporary files.
+    pub spill_folder: Option<PathBuf>,
+    /// Bytes that spilled values may take on disk.
+    pub spill_limit: Option<u64>,
 }
 
 impl RunInputs {
+    /// A store for what a run spills.
+    ///
+    /// # Errors
+    /// No file can be made in the folder.
+    pub(super) fn spill(&self) -> Result<SpillStore, StoreError> {
+        let folder = self.spill_folder.clone().unwrap_or_else(SpillStore::default_folder);
+        SpillStore::new(&folder, self.spill_limit)
+    }
+
     /// Writes a block to the store.
     ///
     /// # Errors

@@ -301,6 +301,7 @@ impl Pool {
         };
         let mut results = Vec::new();
         if let Some(work) = active.work.get() {
+            books.record.spill = work.spill_figures();
             if failure.is_none() && unfinished == 0 {
                 results = work.take_results();
             }

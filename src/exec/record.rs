@@ -7,6 +7,7 @@ use crate::exec::active::Active;
 use crate::exec::trace::Trace;
 use crate::ids::StepId;
 use crate::steps::TransferEdge;
+use crate::store::Figures;
 
 /// Figures of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +22,8 @@ pub struct RunRecord {
     pub peak_bytes: Vec<u64>,
     /// Seconds from start to end.
     pub wall_s: f64,
+    /// What was spilled to disk and read back, where the plan spills.
+    pub spill: Option<Figures>,
     /// Every attempt, when somebody [asked](crate::exec::Control::traced).
     pub trace: Option<Trace>,
 }

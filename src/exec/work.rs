@@ -15,6 +15,8 @@ use crate::ids::StepId;
 use crate::kernel::{Arguments, Operand};
 use crate::machine::{DeviceId, MemoryId};
 use crate::steps::{OutputForm, Plan, PlanLayer, Step, StepKind};
+use crate::store::Figures;
+use crate::store::spill::{SpillStore, Spilled};
 use crate::value::{Object, Value};
 
 /// Everything that steps share while a plan runs.
@@ -22,6 +24,8 @@ pub(super) struct Work {
     plan: Arc<Plan>,
     devices: Devices,
     inputs: RunInputs,
+    /// Where values are spilled to, if the plan spills any.
+    spill: Option<SpillStore>,
     programs: Vec<Program>,
     /// What each layer of the plan makes.
     specs: Vec<ValueSpec>,
@@ -81,6 +85,11 @@ impl Work {
                 .compile(&kernel.kernel)
                 .map_err(|source| ExecError::Compile { layer: layer(), source: Box::new(source) })
         };
+        let spill = plan
+            .disk
+            .map(|_| inputs.spill())
+            .transpose()
+            .map_err(|source| ExecError::Spill { source: Box::new(source) })?;
         let programs = plan.kernels.iter().map(compile).collect::<Result<_, _>>()?;
         let result = |output: &crate::steps::PlanOutput| {
             if output.form != OutputForm::Whole {
@@ -105,6 +114,7 @@ impl Work {
             plan: plan.clone(),
             devices: devices.clone(),
             inputs: inputs.clone(),
+            spill,
             programs,
             specs,
             values,
@@ -165,6 +175,23 @@ impl Work {
                 let value = self.call(id, &step, layer, op)?;
                 self.keep(id, &step, value);
             }
+            (StepKind::Spill, _) => {
+                let block = self.block(self.plan.operands(id)[0].step)?;
+                let spilled = self.spill_store(id)?.write(&block)?;
+                self.keep(id, &step, Object::new(spilled).into());
+            }
+            (StepKind::Reload, _) => {
+                let spilled = self.value(self.plan.operands(id)[0].step)?;
+                let value = self.room(id, &step)?;
+                match spilled.object::<Spilled>() {
+                    Some(spilled) => spilled.read(&value)?,
+                    None => {
+                        let problem = format!("the value that step {} reloads isn't on disk", id.0);
+                        return Err(StepError::Bug { problem });
+                    }
+                }
+                self.keep(id, &step, value.into());
+            }
             (StepKind::Keep, _) => {
                 let block = self.block(self.plan.operands(id)[0].step)?;
                 self.inputs.keep(layer, step.block as usize, &block)?;
@@ -216,6 +243,16 @@ impl Work {
         let value = self.value(id)?;
         let problem = || StepError::Bug { problem: format!("the value of step {} is no block", id.0) };
         value.block().cloned().ok_or_else(problem)
+    }
+
+    fn spill_store(&self, id: StepId) -> Result<&SpillStore, StepError> {
+        let problem = || StepError::Bug { problem: format!("step {} spills, and there is no store", id.0) };
+        self.spill.as_ref().ok_or_else(problem)
+    }
+
+    /// What was spilled and read back, if the plan spills.
+    pub(super) fn spill_figures(&self) -> Option<Figures> {
+        self.spill.as_ref().map(SpillStore::figures)
     }
 
     /// A value that exists already. One that was handed over is shared, unless it is part of a result.

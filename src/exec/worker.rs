@@ -15,7 +15,7 @@ use crate::ids::StepId;
 use crate::machine::DeviceId;
 use crate::panics;
 use crate::reactor::{Command, Event, GrantId, RunId};
-use crate::steps::{Lane, StepKind, TransferEdge};
+use crate::steps::{Lane, TransferEdge};
 use crate::task::{self, Current, Entered};
 use crate::value::Value;
 
@@ -287,7 +287,7 @@ impl Worker {
                 });
             }
             let Some(error) = attempt.error else {
-                if step.kind == StepKind::Transfer {
+                if step.kind.is_copy() {
                     let from = plan.step(plan.operands(attempt.step)[0].step).memory;
                     let edge = TransferEdge { from, to: step.memory, count: 1, bytes: step.bytes };
                     slot.books.record.count_transfer(edge);

@@ -50,6 +50,12 @@ pub fn host_link(kind: MemoryKind) -> (f64, f64) {
     }
 }
 
+/// Seconds that the disk takes to write or to read so many bytes: 1e9 bytes/s, an ordinary SSD under a file system,
+/// and 100 µs before the first.
+pub fn disk_seconds(bytes: u64) -> f64 {
+    100e-6 + bytes as f64 / 1e9
+}
+
 /// The element types that a backend's kernels compute in when the file doesn't say: all, but for wgpu only
 /// those that WGSL has everywhere.
 pub fn dtypes(backend: Backend) -> Vec<DType> {

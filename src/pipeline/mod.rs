@@ -180,6 +180,9 @@ fn config(settings: &schema::Settings) -> Result<Config, Vec<Problem>> {
     Ok(Config {
         threads: settings.threads.as_ref().map(|threads| threads.value),
         memory: settings.memory.as_ref().map(|memory| memory.value),
+        spill: settings.spill,
+        spill_dir: settings.spill_dir.as_ref().map(|folder| folder.value.clone().into()),
+        spill_limit: settings.spill_limit.as_ref().map(|limit| limit.value),
         cpu_only: settings.cpu_only,
         deny_fallback: settings.deny_fallback,
         allow_software_gpu: settings.allow_software_gpu,

@@ -16,13 +16,45 @@ pub enum PlanError {
     /// Requirements that this machine can't meet: all of them, in the graph's order.
     #[error("{}", list(.0))]
     Unsatisfiable(Vec<Unsatisfied>),
-    /// The plan needs more memory at once than the budget allows.
+    /// One task, with all that can't move, needs more memory than the budget allows.
     #[error(
-        "memory '{memory}': the plan needs {peak} at once, in '{layer}', and the budget is {budget}; \
-         raise the budget to {}, or use smaller chunks",
-        peak.rounded_up()
+        "memory '{memory}': a task of '{layer}' needs {needs} at once, of which {fixed} are results or objects, \
+         and the budget is {budget}; nothing else can make room: raise the budget to {}, or use smaller chunks",
+        needs.rounded_up()
     )]
     Memory {
+        /// The memory.
+        memory: String,
+        /// Bytes that must be held while the task runs.
+        needs: Bytes,
+        /// Those among them that are results or objects, and stay in memory.
+        fixed: Bytes,
+        /// Bytes allowed.
+        budget: Bytes,
+        /// The task's layer.
+        layer: String,
+    },
+    /// Values that have to be spilled need more room on disk than is allowed.
+    #[error(
+        "the disk must hold {needs} of spilled values at once, in '{layer}', and the limit is {limit}; \
+         raise the limit to at least {}, or the memory budget",
+        needs.rounded_up()
+    )]
+    SpillLimit {
+        /// Bytes that must be held.
+        needs: Bytes,
+        /// Bytes allowed.
+        limit: Bytes,
+        /// The layer of the task that makes room.
+        layer: String,
+    },
+    /// The plan needs more memory at once than the budget allows, and may not spill.
+    #[error(
+        "memory '{memory}': the plan needs {peak} at once, in '{layer}', and the budget is {budget}; \
+         raise the budget to {}, use smaller chunks, or let values be spilled to disk",
+        peak.rounded_up()
+    )]
+    OverBudget {
         /// The memory.
         memory: String,
         /// Bytes that must be held at once.

@@ -18,6 +18,7 @@ pub mod memory;
 pub mod order;
 pub mod place;
 pub mod resolve;
+pub mod task_graph;
 pub mod terms;
 pub mod transfer;
 pub mod verify;
@@ -35,16 +36,20 @@ use crate::plan::effective::Effective;
 use crate::plan::fuse::{Group, Groups, fuse};
 use crate::plan::keep::{Keeping, Standing};
 use crate::plan::known::Known;
-use crate::plan::lower::{TaskGraph, plan_inputs};
+use crate::plan::lower::plan_inputs;
 use crate::plan::place::Placement;
 use crate::plan::resolve::Resolved;
-use crate::plan::terms::{Assigned, Room};
+use crate::plan::task_graph::TaskGraph;
+use crate::plan::terms::Room;
 use crate::settings::Settings;
 use crate::steps::{
     OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, Steps, TransferEdge,
 };
 
 pub use error::{PlanError, Unsatisfied};
+
+/// What plans call the memory on disk.
+const DISK: &str = "disk";
 
 /// Plans the graph's outputs on a machine. What is `known` isn't computed again, and what only that needed isn't either:
 /// persisted values, a resumed run and a lost device are this same call.
@@ -80,18 +85,23 @@ pub fn plan(
         (layer.kept_as, layer.not_kept) = (token, refused);
     }
     let rooms = rooms(&groups, &tasks, &resolved, settings);
-    let Assigned { terms, priority } = terms::assign(&mut tasks, &groups, &effective, &rooms, settings)?;
-    let order = order::order(&tasks, &priority);
-    let mut plan = assemble(tasks, &order, layers);
-    plan.terms = terms;
-    plan.outputs = outputs(graph, &groups);
+    let mut assigned = terms::assign(&mut tasks, &groups, &effective, &rooms, settings)?;
+    let order = order::order(&tasks, &assigned.priority);
+    let outputs = outputs(graph, &groups);
+    let scope = memory::Scope { layers: &layers, outputs: &outputs, machine, settings };
+    let fitted = memory::fit(&mut tasks, &mut assigned, order, scope)?;
+    let mut plan = assemble(tasks, &fitted.order, layers);
+    plan.terms = assigned.terms;
+    plan.outputs = outputs;
     plan.requested = requested(graph, &groups, &plan.outputs);
     plan.device_names = machine.devices.iter().map(|device| device.name.clone()).collect();
     plan.memory_names = machine.memories.iter().map(|memory| memory.name.clone()).collect();
+    plan.memory_names.extend(fitted.disk.map(|_| DISK.to_owned()));
+    plan.disk = fitted.disk;
+    plan.memories = fitted.memories;
     plan.threads = settings.threads;
     plan.resources = settings.resources.iter().map(|(name, amount)| (name.clone(), *amount)).collect();
-    plan.predicted_s = placement.predicted_s();
-    memory::measure(&mut plan, machine, settings)?;
+    plan.predicted_s = fitted.predicted_s.unwrap_or(placement.predicted_s());
     if settings.verify {
         verify::verify(&plan, graph, machine, settings)?;
     }
@@ -222,7 +232,7 @@ fn assemble(tasks: TaskGraph, order: &[u32], mut layers: Vec<PlanLayer>) -> Plan
         plan.operand_offsets.push(plan.operands.len() as u32);
         let layer = &mut layers[step.layer as usize];
         match step.kind {
-            StepKind::Transfer => {
+            _ if step.kind.is_copy() => {
                 let from = tasks.tasks[tasks.operands(task)[0].0 as usize].memory;
                 count_transfer(&mut plan.transfers, from, step.memory, step.bytes);
             }

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::csr::Csr;
-use crate::plan::lower::TaskGraph;
+use crate::plan::task_graph::TaskGraph;
 use crate::steps::StepKind;
 
 /// A permutation of the tasks, topological. `priority` is by task, or empty where all are equal; equal priorities
@@ -21,6 +21,14 @@ pub fn order(tasks: &TaskGraph, priority: &[f64]) -> Vec<u32> {
         return depth_first;
     }
     by_priority(&links, &depth_first, priority)
+}
+
+/// The order as close to a preferred one as priorities allow; the preferred one itself where they are all equal.
+pub fn keeping_priority(tasks: &TaskGraph, preferred: &[u32], priority: &[f64]) -> Vec<u32> {
+    if priority.iter().all(|&p| p == priority[0]) {
+        return preferred.to_vec();
+    }
+    by_priority(&Links::new(tasks), preferred, priority)
 }
 
 /// Who must come before and after each task.

@@ -8,7 +8,7 @@ use crate::ids::{GroupId, LayerId};
 use crate::plan::effective::Effective;
 use crate::plan::error::PlanError;
 use crate::plan::fuse::{Group, Groups};
-use crate::plan::lower::TaskGraph;
+use crate::plan::task_graph::TaskGraph;
 use crate::settings::Settings;
 use crate::steps::{StepKind, Terms, is_join, millionths};
 
@@ -28,6 +28,18 @@ pub struct Assigned {
     pub terms: Vec<Terms>,
     /// By task; empty where all are equal.
     pub priority: Vec<f64>,
+}
+
+impl Assigned {
+    /// The terms of a copy of a value made under `terms`. O(terms).
+    pub fn of_copy(&mut self, terms: u32) -> u32 {
+        let copy = self.terms[terms as usize].of_copy();
+        let at = self.terms.iter().position(|known| *known == copy).unwrap_or_else(|| {
+            self.terms.push(copy);
+            self.terms.len() - 1
+        });
+        at as u32
+    }
 }
 
 /// Sets the terms of all tasks, which are in topological order. `rooms` is by group. O(tasks · layers of the

@@ -10,7 +10,7 @@ use crate::graph::layer_graph::LayerGraph;
 use crate::ids::GroupId;
 use crate::machine::{DeviceId, Machine, MemoryId};
 use crate::plan::fuse::Groups;
-use crate::plan::lower::TaskGraph;
+use crate::plan::task_graph::TaskGraph;
 use crate::steps::{Step, StepKind, is_join};
 
 /// The tasks with their copies, and every value in the memory of the device that makes it. Results that

@@ -7,11 +7,12 @@ use crate::annotate::Annotations;
 use crate::graph::layer::{Layer, Origin};
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::StepId;
-use crate::machine::Machine;
+use crate::machine::{Machine, MemoryId};
 use crate::plan::effective::merged;
 use crate::plan::error::PlanError;
+use crate::plan::memory;
 use crate::settings::Settings;
-use crate::steps::{Plan, PlanLayer, is_join};
+use crate::steps::{Plan, PlanLayer, StepKind, is_join};
 
 /// Checks a whole plan. O(steps + operands).
 ///
@@ -39,9 +40,12 @@ pub fn verify(
             }
             let memory = plan.step(operand.step).memory;
             if !step.kind.is_copy() && memory != machine.memory_of(step.device) {
-                let (at, name) = (machine.memory(memory), &plan.layer_of(id).name);
-                return bug("transfer", format!("'{name}' reads a value in {} from another memory", at.name));
+                let (at, name) = (&plan.memory_names[usize::from(memory.0)], &plan.layer_of(id).name);
+                return bug("transfer", format!("'{name}' reads a value in {at} from another memory"));
             }
+        }
+        if let Some(problem) = wrong_move(plan, id) {
+            return bug("memory", format!("step {index} {problem}"));
         }
         if !step.kind.is_copy() && step.memory != machine.memory_of(step.device) {
             return bug("transfer", format!("the value of step {index} isn't in its device's memory"));
@@ -50,8 +54,32 @@ pub fn verify(
     if let Some((a, b)) = plan.orderings.iter().find(|(a, b)| a >= b) {
         return bug("order", format!("steps {} and {} must keep their order", a.0, b.0));
     }
+    memory::check(plan)?;
     terms(plan)?;
     annotations(plan, graph, settings)
+}
+
+/// What is wrong with a step that moves a value: only spills write to disk, of the host's values, and only reloads
+/// read what was spilled, into the host's memory.
+fn wrong_move(plan: &Plan, id: StepId) -> Option<&'static str> {
+    let step = plan.step(id);
+    let on_disk = |memory: MemoryId| plan.disk == Some(memory);
+    if !step.kind.is_copy() {
+        return on_disk(step.memory).then_some("computes on disk");
+    }
+    let &[operand] = plan.operands(id) else { return Some("moves more or less than one value") };
+    let value = plan.step(operand.step);
+    let is_right = match step.kind {
+        StepKind::Spill => value.memory == MemoryId::HOST && on_disk(step.memory),
+        StepKind::Reload => value.kind == StepKind::Spill && step.memory == MemoryId::HOST,
+        _ => value.memory != step.memory && !on_disk(value.memory) && !on_disk(step.memory),
+    };
+    let is_whole = step.bytes >= value.bytes;
+    match (is_right, is_whole) {
+        (false, _) => Some("moves a value between the wrong memories"),
+        (_, false) => Some("moves a part of a value"),
+        _ => None,
+    }
 }
 
 /// Every step has terms, which are its layer's wherever the layer's annotations are plain.

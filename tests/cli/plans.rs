@@ -140,3 +140,46 @@ fn defaults_and_overrides_are_shown() {
     assert_eq!((&governs["device"], &governs["note"]), (&"gpu".into(), &"by hand".into()));
     assert_eq!((&governs["retries"], given), (&2.into(), &serde_json::json!({ "team": "lab" })));
 }
+
+const CENTRED: &str = "
+[inputs.a]
+ones = true
+shape = [400, 100]
+chunks = [100, 100]
+dtype = \"f32\"
+
+[[layer]]
+name = \"x\"
+expr = \"sqrt(a + 1)\"
+
+[[layer]]
+name = \"y\"
+expr = \"x - mean(x)\"
+
+[outputs]
+y = \"y.npy\"
+
+[settings]
+memory = \"100 KiB\"
+spill_limit = \"1 GiB\"
+";
+
+#[test]
+fn a_plan_above_its_budget_shows_what_goes_to_disk_or_is_refused() {
+    let scratch = Scratch::new().with("p.toml", CENTRED);
+    let ran = scratch.outcrop(&["plan", "p.toml", "--threads", "1", "--spill-dir", "spilled"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for line in ["host → disk: ", "disk → host: ", "memory disk: peak ", " of 1.0 GiB"] {
+        assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
+    }
+    let ran = scratch.outcrop(&["plan", "p.toml", "--no-spill"]);
+    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("the budget is 100.0 KiB") && ran.stderr.contains("spilled"),
+        "{}",
+        ran.stderr
+    );
+    let ran = scratch.outcrop(&["plan", "p.toml", "--memory", "40KiB"]);
+    assert_eq!(ran.code, 3, "{}", ran.stdout);
+    assert!(ran.stderr.contains("smaller chunks"), "{}", ran.stderr);
+}

@@ -14,7 +14,8 @@
 //! [outputs]
 //! slope = ["slope.npy", { path = "slope.png", scale = [0, 1.57], colormap = "viridis" }]
 //!
-//! [settings]                     # threads, memory, cpu_only, deny_fallback, allow_software_gpu, resources
+//! [settings]                     # threads, memory, spill, spill_dir, spill_limit, cpu_only, deny_fallback,
+//!                                # allow_software_gpu, resources
 //! memory = "512 MiB"
 //! annotations = { retries = 2 }  # what holds for layers that don't say otherwise
 //! ```
@@ -188,6 +189,12 @@ pub struct Settings {
     pub threads: Option<Located<usize>>,
     /// Budget of host memory.
     pub memory: Option<Located<Bytes>>,
+    /// Whether values may be spilled to disk.
+    pub spill: Option<bool>,
+    /// The folder for spilled values.
+    pub spill_dir: Option<Located<String>>,
+    /// What spilled values may take on disk.
+    pub spill_limit: Option<Located<Bytes>>,
     /// Everything may run on the host.
     pub cpu_only: Option<bool>,
     /// `prefer-gpu` becomes `gpu`.

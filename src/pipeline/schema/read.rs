@@ -28,8 +28,18 @@ pub(super) const INPUT_KEYS: [&str; 10] =
 const TOP_KEYS: [&str; 4] = ["inputs", "layer", "outputs", "settings"];
 const LAYER_KEYS: [&str; 3] = ["name", "expr", "annotate"];
 const OUTPUT_KEYS: [&str; 3] = ["path", "scale", "colormap"];
-const SETTING_KEYS: [&str; 7] =
-    ["threads", "memory", "cpu_only", "deny_fallback", "allow_software_gpu", "resources", "annotations"];
+const SETTING_KEYS: [&str; 10] = [
+    "threads",
+    "memory",
+    "spill",
+    "spill_dir",
+    "spill_limit",
+    "cpu_only",
+    "deny_fallback",
+    "allow_software_gpu",
+    "resources",
+    "annotations",
+];
 
 /// Sets one key of an input; the file and `--set` share it.
 pub(super) fn set_input_key(input: &mut InputTable, item: &Item<'_>) -> Result<(), Problem> {
@@ -202,11 +212,24 @@ impl Reader<'_> {
         let item = Item::new(&name.value, value);
         let mut settings = std::mem::take(&mut self.file.settings);
         let flag = |reader: &mut Self| reader.keep(item.flag()).map(|flag| flag.value);
-        let Settings { threads, memory, cpu_only, deny_fallback, allow_software_gpu, resources, annotations } =
-            &mut settings;
+        let Settings {
+            threads,
+            memory,
+            spill,
+            spill_dir,
+            spill_limit,
+            cpu_only,
+            deny_fallback,
+            allow_software_gpu,
+            resources,
+            annotations,
+        } = &mut settings;
         match item.key {
             "threads" => *threads = self.keep(item.count(1)),
             "memory" => *memory = self.keep(item.bytes()),
+            "spill" => *spill = flag(self),
+            "spill_dir" => *spill_dir = self.keep(item.text()),
+            "spill_limit" => *spill_limit = self.keep(item.bytes()),
             "cpu_only" => *cpu_only = flag(self),
             "deny_fallback" => *deny_fallback = flag(self),
             "allow_software_gpu" => *allow_software_gpu = flag(self),
