@@ -60,6 +60,11 @@ impl Trace {
         self.pages.iter().map(Vec::len).sum()
     }
 
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.pages.len() * PAGE * size_of::<Record>()
+    }
+
     /// Whether nothing was tried.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()

@@ -189,15 +189,7 @@ impl Tasks {
     }
 
     pub(super) fn class(&self, step: u32) -> &Class {
-        &self.classes[self.class_of(step)]
-    }
-
-    pub(super) fn class_of(&self, step: u32) -> usize {
-        self.plan.steps.class_of()[step as usize] as usize
-    }
-
-    pub(super) fn classes(&self) -> usize {
-        self.classes.len()
+        &self.classes[self.plan.steps.class_of()[step as usize] as usize]
     }
 
     /// The most that any step takes of some resource.
