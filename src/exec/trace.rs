@@ -93,7 +93,7 @@ mod tests {
             worker: (at % 1500) as u16,
             start: u64::from(at) * 1_000_003,
             nanoseconds: at * 7,
-            failed: at % 11 == 0,
+            failed: at.is_multiple_of(11),
         };
         let mut trace = Trace::default();
         (0..10_000).for_each(|at| trace.push(attempt(at)));
