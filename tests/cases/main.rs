@@ -3,4 +3,5 @@
 mod allocated;
 mod annotations;
 mod graphs;
+mod opaque;
 mod rewrites;
