@@ -14,11 +14,7 @@ use outcrop::settings::Config;
 use outcrop::steps::StepKind;
 use outcrop::units::Bytes;
 
-fn session(config: Config) -> Session {
-    Session::new(Config { cpu_only: Some(true), ..config })
-}
-
-fn prepared<T>(session: &Session, calls: &[Delayed<T>]) -> Prepared {
+fn prepared(session: &Session, calls: &[Delayed<u64>]) -> Prepared {
     let layers: Vec<Arc<Layer>> = calls.iter().map(|call| call.layer().unwrap().clone()).collect();
     session.prepare(&layers).unwrap()
 }
@@ -26,7 +22,7 @@ fn prepared<T>(session: &Session, calls: &[Delayed<T>]) -> Prepared {
 /// Two runs for one worker: the second is handed in while the first step of the first is under way. Who did what, in
 /// order.
 fn order(first: f64, second: f64) -> String {
-    let session = session(Config { threads: Some(1), ..Config::default() });
+    let session = Session::new(Config { threads: Some(1), ..Config::default() });
     let log: Arc<Mutex<String>> = Arc::default();
     let calls = |name: char| -> Vec<Delayed<u64>> {
         let call = |at| {
@@ -85,7 +81,7 @@ fn cores_of_this_thread() -> Vec<usize> {
 #[cfg(target_os = "linux")]
 fn cores_of_workers(pin_threads: bool) -> [Vec<usize>; 2] {
     let config = Config { threads: Some(2), pin_threads: Some(pin_threads), ..Config::default() };
-    let session = session(config);
+    let session = Session::new(config);
     assert!(session.notes().iter().all(|note| !note.contains("pinned")));
     // Each waits for the other: they are two workers.
     let (meet, seen) = (Arc::new(Barrier::new(2)), Arc::new(Mutex::new(Vec::new())));
@@ -130,7 +126,7 @@ const HOARDED: usize = 200 << 20;
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_that_a_function_holds_on_to_is_told() {
-    let session = session(Config { threads: Some(1), ..Config::default() });
+    let session = Session::new(Config { threads: Some(1), ..Config::default() });
     let hoards = || {
         Delayed::<u64>::call("hoards", (), || {
             HOARD.lock().unwrap().push(vec![1; HOARDED]);
@@ -161,7 +157,7 @@ fn a_spill_folder_that_vanishes_loses_nothing() {
     let x = (&Array::arange(0.0, 1.0, 160_000).rechunk(&[10_000]) + 1.0).sqrt();
     let total = (&x - x.mean(&Over::all())).abs().sum(&Over::all());
     let of = |config: Config, control: &Control| {
-        let session = session(Config { threads: Some(1), ..config });
+        let session = Session::new(Config { threads: Some(1), ..config });
         let prepared = session.prepare(&[total.layer().unwrap().clone()]).unwrap();
         let completed = session.run(&prepared, control).unwrap();
         completed.results[0].array().unwrap().to_vec::<f64>().unwrap()

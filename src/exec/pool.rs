@@ -170,12 +170,23 @@ impl Pool {
 
     /// Does what is to be done at the borders of runs, outside the lock; whether there was anything.
     pub(super) fn do_next(self: &Arc<Self>, core: &mut MutexGuard<'_, Core>) -> Option<Chore> {
-        let todo = core.todo.pop_front()?;
-        Some(match todo {
-            Todo::Submit(active) => Chore::Submit(active),
-            Todo::Prepare(run) => Chore::Prepare(run, core.runs[run.0 as usize].as_ref()?.active.clone()),
-            Todo::End(run) => Chore::End(run, Box::new(core.runs[run.0 as usize].take()?)),
-        })
+        while let Some(todo) = core.todo.pop_front() {
+            match todo {
+                Todo::Submit(active) => return Some(Chore::Submit(active)),
+                // A run that was cancelled before it could begin may be gone.
+                Todo::Prepare(run) => {
+                    if let Some(slot) = core.run(run) {
+                        return Some(Chore::Prepare(run, slot.active.clone()));
+                    }
+                }
+                Todo::End(run) => {
+                    if let Some(slot) = core.runs[run.0 as usize].take() {
+                        return Some(Chore::End(run, Box::new(slot)));
+                    }
+                }
+            }
+        }
+        None
     }
 
     pub(super) fn carry_out(self: &Arc<Self>, chore: Chore) {
@@ -193,6 +204,7 @@ impl Pool {
             .iter()
             .zip(&self.limits.memories)
             .any(|(demand, limit)| limit.is_some_and(|limit| demand.total > limit / 2));
+        self.listen(&active);
         let mut guard = self.lock();
         let core = &mut *guard;
         let standing = Standing { priority: active.options.priority, depth: active.depth };
@@ -204,10 +216,13 @@ impl Pool {
                 let books = Books::new(&active);
                 core.runs[run.0 as usize] =
                     Some(Slot { active: active.clone(), books, failure: None, is_tight });
+                if active.control.is_cancelled() {
+                    core.reactor.on_events(&[Event::Cancel(run)], &mut core.commands);
+                }
                 self.obey(core, &mut Vec::new());
                 self.wake_others(core);
                 drop(guard);
-                self.listen(run, &active);
+                self.time(run, &active);
             }
             Err(refusal) => {
                 drop(guard);
@@ -223,14 +238,19 @@ impl Pool {
         }
     }
 
-    /// Hears of cancellation, and shows those who watch how far the run is.
-    fn listen(self: &Arc<Self>, run: RunId, active: &Arc<Active>) {
+    /// Hears of cancellation, from before the run can begin: what comes before that, [`Pool::take_in`] looks for.
+    fn listen(self: &Arc<Self>, active: &Arc<Active>) {
         let (pool, handle) = (Arc::downgrade(self), Arc::downgrade(active));
         active.control.on_cancel(move || {
             if let (Some(pool), Some(active)) = (pool.upgrade(), handle.upgrade()) {
-                pool.tell(run, &active, Event::Cancel(run));
+                let run = pool.lock().run_of(&active);
+                run.into_iter().for_each(|run| pool.tell(run, &active, Event::Cancel(run)));
             }
         });
+    }
+
+    /// Remembers when to look after a run.
+    fn time(&self, run: RunId, active: &Arc<Active>) {
         if let Some(limit) = active.control.deadline() {
             let due = Due::Deadline(Arc::downgrade(active), run, limit);
             self.timer.set(active.started + limit, due);
