@@ -316,8 +316,9 @@ impl Report {
         devices.dedup();
         let tasks: u64 = self.layers.iter().map(|layer| layer.tasks).sum();
         let peaks = self.peak_bytes.iter().filter(|(_, peak)| **peak > 0);
+        let place = |memory: &str| if memory == "disk" { "on" } else { "in" };
         let peaks: Vec<String> =
-            peaks.map(|(memory, peak)| format!("{} in {memory}", Bytes(*peak))).collect();
+            peaks.map(|(memory, peak)| format!("{} {} {memory}", Bytes(*peak), place(memory))).collect();
         format!(
             "plan: {} layers, {tasks} tasks on {}; transfers: {}; peak {}; predicted {}",
             self.layers.len(),

@@ -49,6 +49,8 @@ pub(super) struct Core {
     todo: VecDeque<Todo>,
     /// Sleeping workers of each lane.
     pub(super) idle: Vec<usize>,
+    /// Workers of each lane that do short steps: they will look for more in no time.
+    pub(super) brief: Vec<usize>,
     /// Sleeping steps that wait for work of their own.
     helpers: usize,
     pub(super) posts: Posts,
@@ -82,6 +84,7 @@ impl Pool {
                 runs: Vec::new(),
                 todo: VecDeque::new(),
                 idle: vec![0; lanes],
+                brief: vec![0; lanes],
                 helpers: 0,
                 posts: Posts::default(),
                 is_over: false,
@@ -115,8 +118,19 @@ impl Pool {
 
     /// One sleeper for each lane that has ready steps; each one that starts working wakes the next.
     pub(super) fn wake_others(&self, core: &Core) {
-        for (lane, idle) in core.idle.iter().enumerate() {
-            if *idle > 0 && ((lane == 0 && !core.todo.is_empty()) || core.reactor.ready(lane as Lane) > 0) {
+        self.wake_beside(core, None);
+    }
+
+    /// As [`wake_others`](Pool::wake_others), by a worker that will look for steps of lane `back_soon` in no time: it
+    /// wakes nobody for less than waking takes.
+    pub(super) fn wake_beside(&self, core: &Core, back_soon: Option<Lane>) {
+        for (lane, _) in core.idle.iter().enumerate().filter(|(_, idle)| **idle > 0) {
+            let has_steps = if back_soon == Some(lane as Lane) {
+                core.reactor.is_worth_waking(lane as Lane)
+            } else {
+                core.reactor.ready(lane as Lane) > 0
+            };
+            if has_steps || (lane == 0 && !core.todo.is_empty()) {
                 self.wake[lane].notify_one();
             }
         }
