@@ -95,15 +95,15 @@ fn a_task_that_cannot_fit_is_refused_with_the_figures() {
 #[test]
 fn spilling_can_be_turned_off_and_limited() {
     let array = centred(&blocks(16, 1 << 16));
-    let tight = settings(Some(8 * 4 << 16));
+    let tight = settings(Some((8 * 4) << 16));
     let refused = planned(&[&array], &Settings { spill: false, ..tight.clone() }).unwrap_err();
     assert!(matches!(refused, PlanError::OverBudget { .. }), "{refused}");
     assert!(refused.to_string().contains("spilled to disk"), "{refused}");
-    let limit = |blocks: u64| Settings { spill_limit: Some(Bytes(blocks * 4 << 16)), ..tight.clone() };
+    let limit = |blocks: u64| Settings { spill_limit: Some(Bytes((blocks * 4) << 16)), ..tight.clone() };
     let refused = planned(&[&array], &limit(2)).unwrap_err();
     assert!(matches!(refused, PlanError::SpillLimit { .. }), "{refused}");
     let plan = planned(&[&array], &limit(14)).unwrap();
-    assert_eq!(plan.memories[1].budget, Some(Bytes(14 * 4 << 16)));
+    assert_eq!(plan.memories[1].budget, Some(Bytes((14 * 4) << 16)));
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_map_reduce_of_ten_thousand_blocks_keeps_few_alive() {
     let y = blocks(10_000, 1 << 10);
     let range = y.max(&Over::all()) - y.min(&Over::all());
     let plan = planned(&[&range], &settings(None)).unwrap();
-    assert!(plan.memories[0].peak.0 <= 40 * 4 << 10, "{}", plan.memories[0].peak);
+    assert!(plan.memories[0].peak.0 <= (40 * 4) << 10, "{}", plan.memories[0].peak);
 }
 
 #[test]

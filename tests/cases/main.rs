@@ -4,4 +4,5 @@ mod allocated;
 mod annotations;
 mod graphs;
 mod memory;
+mod opaque;
 mod rewrites;

@@ -1,7 +1,7 @@
 //! Makes a plan fit into the memories: values that aren't needed for long make room, and come back when they are.
 //!
-//! Liveness in the planned order gives a [`peak`] for each memory. Where all of them are within their budgets
-//! nothing changes, and the pass is that one walk. Above a budget, and where the user allows it, a [`moves`] pass
+//! Liveness in the planned order gives a `peak` for each memory. Where all of them are within their budgets
+//! nothing changes, and the pass is that one walk. Above a budget, and where the user allows it, a `moves` pass
 //! walks the planned order with the values that each memory holds. When a task needs room, the value whose next
 //! use is farthest away goes (Belady, *A study of replacement algorithms for a virtual-storage computer*, 1966):
 //! - for nothing when another memory or the disk holds it too, or when a source can be read again;
@@ -19,7 +19,7 @@
 //! A plan is refused only when one task's operands, value and reserve, with all that never moves, exceed a
 //! budget.
 //!
-//! Which order is walked, and how much room is left for steps that run at once, is chosen by a [`portfolio`]:
+//! Which order is walked, and how much room is left for steps that run at once, is chosen by a `portfolio`:
 //! depth first alone is best for the least memory, but its neighbours wait for each other. Candidates are played
 //! by the [simulator](crate::simulate), and the best is kept.
 //!
