@@ -15,7 +15,7 @@
 //! What never moves: parts of results, which are allocated once and from the start, whole or kept value by value;
 //! objects, which have no form on disk; views of sources, which take no memory. A device's value goes through the
 //! host's memory, never straight to disk, so with a device the host needs room for two of the largest values.
-//! A rechunk reads many blocks at once: it is [parted](part) where that makes a plan fit, or move less.
+//! A rechunk reads many blocks at once: it is parted where that makes a plan fit, or move less.
 //! A plan is refused only when one task's operands, value and reserve, with all that never moves, exceed a
 //! budget.
 //!
