@@ -1,5 +1,7 @@
 //! What a run did and why, as data that serialises to the `--json` object and as tables that people read.
 
+pub mod recovery;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -14,6 +16,7 @@ use crate::graph::value_spec::ValueKind;
 use crate::machine::{Backend, Machine, MemoryId};
 use crate::steps::{Plan, PlanLayer, TransferEdge};
 use crate::units::{Bytes, format_seconds};
+use recovery::Recovery;
 
 /// A whole run, or, with `run_s` absent, a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,6 +38,9 @@ pub struct Report {
     pub run_s: Option<f64>,
     /// The files written.
     pub outputs: Vec<String>,
+    /// What was done about devices that were lost or too small, first to last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recoveries: Vec<Recovery>,
     /// What became of the resume directory, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeReport>,
@@ -155,6 +161,7 @@ impl Report {
             plan_s,
             run_s: None,
             outputs: plan.layers.iter().filter_map(sink).collect(),
+            recoveries: Vec::new(),
             resume: None,
         }
     }
@@ -282,6 +289,7 @@ impl fmt::Display for Report {
         self.write_changed(f)?;
         self.write_chunks(f)?;
         self.write_transfers(f)?;
+        self.recoveries.iter().try_for_each(|recovery| write!(f, "{recovery}"))?;
         self.write_resume(f)?;
         self.write_memory(f)?;
         let predicted = format_seconds(self.predicted_s);

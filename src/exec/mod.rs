@@ -5,13 +5,14 @@
 //! under way at once, in one book of memory and resources. Workers sleep when there is nothing to do.
 //!
 //! - [`engine`]: submitting and waiting. `pool` and `worker`: threads around the reactor. `active`: a run under way.
-//!   `nested`: work that a step submits. `timer`: what is due later. `posts`: attempts that must end in time.
-//! - `work`: doing one step. [`control`]: cancelling, watching, observing. [`trace`], [`record`]: what happened.
+//!   `nested`: work that a step submits. `timer`, `watch`: what is due later. `posts`: attempts that must end in time.
+//! - [`finished`]: what a run leaves that a device kept from its end. `work`: doing one step. [`control`]: cancelling, watching, observing. [`trace`], [`record`]: what happened.
 
 mod active;
 pub mod control;
 pub mod engine;
 pub mod error;
+pub mod finished;
 pub mod inputs;
 mod nested;
 mod pool;
@@ -20,12 +21,14 @@ pub mod record;
 mod threads;
 mod timer;
 pub mod trace;
+mod watch;
 mod work;
 mod worker;
 
 pub use control::{Control, StepEvent};
 pub use engine::{Devices, Engine, Limits, Outcome, RunOptions, Running, run};
 pub use error::{ExecError, StepError};
+pub use finished::{Finished, Trouble};
 pub use inputs::RunInputs;
 pub use record::RunRecord;
 pub use trace::Trace;

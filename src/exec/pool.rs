@@ -5,23 +5,24 @@
 //! at once, submits all of them, and waits for the device once. What comes with the beginning and the end of a run is
 //! done by whichever worker is there first, outside the lock.
 
-use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::exec::active::Active;
 use crate::exec::engine::{Limits, Outcome};
 use crate::exec::error::{ExecError, StepError};
-use crate::exec::posts::{Post, Posts, grace};
+use crate::exec::finished::{Finished, Trouble};
+use crate::exec::posts::Posts;
 use crate::exec::record::Books;
 use crate::exec::threads::Threads;
 use crate::exec::timer::Timer;
 use crate::exec::work::Work;
 use crate::ids::StepId;
+use crate::machine::DeviceId;
 use crate::panics;
 use crate::reactor::{Command, Event, Ledger, Reactor, Refusal, RunId, Standing, Tasks};
-use crate::steps::{Lane, Plan, Step};
+use crate::steps::{Lane, Plan, StepKind};
 use crate::value::Value;
 
 /// The first back-off of a retry; each further one is twice as long, up to [`BACK_OFF_MAX`].
@@ -29,7 +30,7 @@ const BACK_OFF: Duration = Duration::from_millis(10);
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
 
 /// How often those who watch are told.
-const GLANCE: Duration = Duration::from_millis(50);
+pub(super) const GLANCE: Duration = Duration::from_millis(50);
 
 /// What workers share.
 pub(super) struct Pool {
@@ -38,9 +39,11 @@ pub(super) struct Pool {
     wake: Vec<Condvar>,
     /// Steps that wait for work of their own sleep here.
     wake_helpers: Condvar,
-    timer: Timer<Due>,
+    pub(super) timer: Timer<Due>,
     limits: Limits,
-    threads: Threads,
+    pub(super) threads: Threads,
+    /// For each lane of a device that is gone, what was said of it.
+    lost: Vec<OnceLock<String>>,
 }
 
 /// What the lock protects.
@@ -62,6 +65,8 @@ pub(super) struct Slot {
     pub(super) active: Arc<Active>,
     pub(super) books: Books,
     failure: Option<ExecError>,
+    /// The device that the failure shows to be unable, if so.
+    trouble: Option<(DeviceId, Trouble)>,
     /// Whether memory is short, so that what is freed has to be gone before it is granted again.
     is_tight: bool,
 }
@@ -74,12 +79,14 @@ enum Todo {
 }
 
 /// What the timer tells.
-enum Due {
+pub(super) enum Due {
     Retry(Weak<Active>, RunId, StepId),
     Glance(Weak<Active>, RunId),
     Deadline(Weak<Active>, RunId, Duration),
     /// An attempt, by ticket, should have ended.
     Overdue(u64),
+    /// A look at whether a device's worker is stuck.
+    Look(Lane),
 }
 
 impl Pool {
@@ -102,6 +109,7 @@ impl Pool {
             timer: Timer::new(),
             limits: limits.clone(),
             threads: Threads::default(),
+            lost: (0..limits.devices.max(1)).map(|_| OnceLock::new()).collect(),
         }
     }
 
@@ -147,6 +155,18 @@ impl Pool {
     /// Waits for all workers that nobody has given up.
     pub(super) fn join(&self) {
         self.threads.join();
+    }
+
+    /// The device of a lane is gone, for as long as the engine lives: what any run still has for it fails at once.
+    pub(super) fn lose(&self, lane: Lane, message: String) {
+        if let Some(lost) = self.lost.get(usize::from(lane)) {
+            let _ = lost.set(message);
+        }
+    }
+
+    /// What was said of a lane's device, if it is gone.
+    pub(super) fn lost(&self, lane: Lane) -> Option<&str> {
+        self.lost.get(usize::from(lane))?.get().map(String::as_str)
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -209,12 +229,15 @@ impl Pool {
         let standing = Standing { priority: active.options.priority, depth: active.depth };
         match core.reactor.submit(tasks, standing, &mut core.commands) {
             Ok(run) => {
+                for (step, failures) in charges(&active) {
+                    core.reactor.charge(run, step, failures);
+                }
                 if core.runs.len() <= run.0 as usize {
                     core.runs.resize_with(run.0 as usize + 1, || None);
                 }
                 let books = Books::new(&active);
                 core.runs[run.0 as usize] =
-                    Some(Slot { active: active.clone(), books, failure: None, is_tight });
+                    Some(Slot { active: active.clone(), books, failure: None, trouble: None, is_tight });
                 self.obey(core, &mut Vec::new());
                 self.wake_others(core);
                 drop(guard);
@@ -262,7 +285,7 @@ impl Pool {
     }
 
     /// Tells the reactor of something that no worker reports; nothing if the run is over.
-    fn tell(&self, run: RunId, active: &Arc<Active>, event: Event) {
+    pub(super) fn tell(&self, run: RunId, active: &Arc<Active>, event: Event) {
         let mut guard = self.lock();
         let core = &mut *guard;
         if !core.is_run(run, active) {
@@ -294,14 +317,22 @@ impl Pool {
 
     /// Gives back what is left of a run, and tells whoever waits for it.
     fn end(&self, run: RunId, slot: Slot) {
-        let Slot { active, mut books, mut failure, .. } = slot;
-        let (unfinished, peaks) = {
-            let core = self.lock();
-            (core.reactor.unfinished(run), core.reactor.peaks(run))
+        let Slot { active, mut books, mut failure, trouble, .. } = slot;
+        let (unfinished, peaks, done, failures) = {
+            let (core, failed) = (self.lock(), failure.is_some());
+            let done = if failed { core.reactor.done(run) } else { Vec::new() };
+            (core.reactor.unfinished(run), core.reactor.peaks(run), done, core.reactor.all_failures(run))
         };
         let mut results = Vec::new();
+        let compiling = |failure| Trouble::of_failure(&active.plan, failure);
+        let trouble = trouble.or_else(|| failure.as_ref().and_then(compiling));
+        let mut finished = Finished::default();
         if let Some(work) = active.work.get() {
             books.record.spill = work.spill_figures();
+            if trouble.is_some() {
+                finished = Finished::of(work, &active.plan, &done);
+                finished.failures = charged(&active.plan, &failures);
+            }
             if failure.is_none() && unfinished == 0 {
                 results = work.take_results();
             }
@@ -316,14 +347,19 @@ impl Pool {
         self.wake_others(core);
         drop(guard);
         active.control.watch(&books.finished);
+        books.record.peak_bytes = peaks;
         let result = match failure {
-            Some(failure) => Err(failure),
+            Some(failure) => Err(match trouble {
+                Some((device, trouble)) if !active.control.is_cancelled() => {
+                    finished.record = books.closed(active.started.elapsed());
+                    let (finished, source) = (Arc::new(finished), Box::new(failure));
+                    ExecError::Unable { device, trouble, finished, source }
+                }
+                _ => failure,
+            }),
             None if unfinished > 0 && active.control.is_cancelled() => Err(ExecError::Cancelled),
             None if unfinished > 0 => Err(ExecError::Stuck { unfinished }),
-            None => {
-                books.record.peak_bytes = peaks;
-                Ok(Outcome { results, record: books.closed(active.started.elapsed()) })
-            }
+            None => Ok(Outcome { results, record: books.closed(active.started.elapsed()) }),
         };
         self.told(&active, result);
     }
@@ -360,73 +396,6 @@ impl Pool {
             false
         });
     }
-
-    /// The timer's thread.
-    pub(super) fn watch_time(self: &Arc<Self>) {
-        while let Some(due) = self.timer.next() {
-            match due {
-                Due::Retry(active, run, step) => {
-                    if let Some(active) = active.upgrade() {
-                        self.tell(run, &active, Event::RetryDue { run, step });
-                    }
-                }
-                Due::Deadline(active, run, limit) => {
-                    if let Some(active) = active.upgrade() {
-                        let mut core = self.lock();
-                        if core.is_run(run, &active) {
-                            core.fail(run, ExecError::Deadline { limit });
-                        }
-                        drop(core);
-                        active.control.flag().store(true, Ordering::Release);
-                        self.tell(run, &active, Event::Cancel(run));
-                    }
-                }
-                Due::Overdue(ticket) => self.give_up(ticket),
-                Due::Glance(active, run) => {
-                    let Some(active) = active.upgrade() else { continue };
-                    let finished = self.lock().slot(run, &active).map(|slot| slot.books.finished.clone());
-                    if let Some(finished) = finished {
-                        active.control.watch(&finished);
-                        self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(&active), run));
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl Pool {
-    /// An attempt under a timeout begins; it is given up when it is long overdue.
-    pub(super) fn watch_over(&self, core: &mut Core, post: Post) -> u64 {
-        let due = post.started + post.limit + grace(post.limit);
-        let ticket = core.posts.open(post);
-        self.timer.set(due, Due::Overdue(ticket));
-        ticket
-    }
-
-    /// An attempt that is long overdue: the run goes on without its thread and without what it holds.
-    fn give_up(self: &Arc<Self>, ticket: u64) {
-        let mut guard = self.lock();
-        let core = &mut *guard;
-        let Some(post) = core.posts.give_up(ticket) else { return };
-        let Post { run, step, grant, ref active, limit, .. } = post;
-        let plan = &active.plan;
-        let tasks_hold = core.reactor.holds(run, step);
-        // The thread may still write to a result, which nobody else may be given then.
-        let retryable = plan.step(step).output == Step::NO_OUTPUT;
-        let attempts = core.reactor.failures(run, step) + 1;
-        let event = Event::Abandoned { run, step, grant, ticket, retryable };
-        core.reactor.on_events(&[event], &mut core.commands);
-        let error = StepError::Abandoned { took: post.started.elapsed(), limit, held: tasks_hold };
-        if let Some(slot) = core.run(run) {
-            slot.books.count(plan.step(step).layer, post.started.elapsed(), false);
-        }
-        core.failed(run, step, attempts, error);
-        self.obey(core, &mut Vec::new());
-        self.wake_others(core);
-        drop(guard);
-        self.threads.replace(self, post.worker);
-    }
 }
 
 /// A piece of work at the border of a run.
@@ -451,7 +420,12 @@ impl Core {
         self.run(run).filter(|slot| Arc::ptr_eq(&slot.active, active))
     }
 
-    fn is_run(&mut self, run: RunId, active: &Arc<Active>) -> bool {
+    /// Finished steps by layer, if the run is still this one.
+    pub(super) fn finished(&mut self, run: RunId, active: &Arc<Active>) -> Option<Vec<u64>> {
+        self.slot(run, active).map(|slot| slot.books.finished.clone())
+    }
+
+    pub(super) fn is_run(&mut self, run: RunId, active: &Arc<Active>) -> bool {
         self.slot(run, active).is_some()
     }
 
@@ -463,10 +437,11 @@ impl Core {
             return slot.books.earlier.entry(step).or_default().push(error.to_string());
         }
         let earlier = slot.books.earlier.remove(&step).unwrap_or_default();
+        let trouble = Trouble::of_step(&slot.active.plan, step, &error);
         let error = step_failed(&slot.active.plan, step, attempts, earlier, error);
         // A step that a cancellation made fail isn't why the run ends.
-        if !slot.active.control.is_cancelled() {
-            slot.failure.get_or_insert(error);
+        if !slot.active.control.is_cancelled() && slot.failure.is_none() {
+            (slot.failure, slot.trouble) = (Some(error), trouble);
         }
     }
 
@@ -476,6 +451,28 @@ impl Core {
             slot.failure.get_or_insert(error);
         }
     }
+}
+
+/// How often steps failed, under names that another plan knows.
+fn charged(plan: &Plan, failures: &[(StepId, u32)]) -> HashMap<(Arc<str>, StepKind, u64), u32> {
+    let name = |&(id, failures): &(StepId, u32)| {
+        let step = plan.step(id);
+        ((plan.layer_of(id).root.clone(), step.kind, step.block), failures)
+    };
+    failures.iter().map(name).collect()
+}
+
+/// The steps of a run that failed in an earlier one, and how often.
+fn charges(active: &Active) -> Vec<(StepId, u32)> {
+    let (plan, failures) = (&active.plan, &active.options.inputs.failures);
+    if failures.is_empty() {
+        return Vec::new();
+    }
+    let charge = |id: StepId| {
+        let step = plan.step(id);
+        Some((id, *failures.get(&(plan.layer_of(id).root.clone(), step.kind, step.block))?))
+    };
+    (0..plan.steps.len()).map(StepId::at).filter_map(charge).collect()
 }
 
 /// The error of a step's last attempt.

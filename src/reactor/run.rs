@@ -36,6 +36,8 @@ pub(super) struct Run {
     /// What a step of each class takes, in nanoseconds; 0 before the first one is done.
     pub(super) cost: Vec<u32>,
     pub(super) failures: HashMap<u32, u32>,
+    /// Steps that memory gave out for, ascending: the first is tried again when nothing else of the run is under way.
+    pub(super) squeezed: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +112,7 @@ impl Run {
             running: 0,
             cost: vec![0; tasks.classes()],
             failures: HashMap::new(),
+            squeezed: Vec::new(),
         }
     }
 
@@ -211,6 +214,12 @@ impl Run {
                 self.make_ready(tasks, follower);
             }
         }
+    }
+
+    /// The step is tried again, alone.
+    pub(super) fn squeeze(&mut self, step: u32) {
+        let at = self.squeezed.partition_point(|&other| other < step);
+        self.squeezed.insert(at, step);
     }
 
     pub(super) fn failures(&self, step: StepId) -> u32 {
