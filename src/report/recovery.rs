@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::exec::{ExecError, Finished, Trouble};
-use crate::machine::{Backend, DeviceId, Machine};
+use crate::machine::{DeviceId, Machine};
 use crate::steps::{Plan, PlanLayer, StepKind};
 
 /// A plan was broken off, and the rest was planned anew.
@@ -62,7 +62,7 @@ impl Recovery {
         let moves = after.layers.iter().filter_map(|layer| Some((layer, places(layer)?, layer.device)));
         let moves: Vec<_> = moves.filter(|(_, from, to)| from != to).collect();
         let name = |device: DeviceId| machine.device(device).name.clone();
-        let class = |device: DeviceId| has_own_class(machine.device(device).backend);
+        let class = |device: DeviceId| machine.device(device).backend.has_own_bits();
         let (layer, block) = match source {
             ExecError::Step { layer, key, .. } => (Some(layer.clone()), Some(key.clone())),
             ExecError::Compile { layer, .. } => (Some(layer.clone()), None),
@@ -102,15 +102,6 @@ impl Recovery {
                 _ => {}
             }
         }
-    }
-}
-
-/// Whether a backend's results differ from the host's in their last digits. The host, CUDA devices and simulated ones are
-/// of one class: they give equal bits.
-fn has_own_class(backend: Backend) -> bool {
-    match backend {
-        Backend::Host | Backend::Cuda | Backend::Sim => false,
-        Backend::Wgpu => true,
     }
 }
 

@@ -2,5 +2,6 @@
 
 mod allocated;
 mod annotations;
+mod faults;
 mod graphs;
 mod rewrites;
