@@ -7,7 +7,7 @@
 #[path = "oracle/program.rs"]
 mod program;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -59,7 +59,7 @@ fn random_faults_change_no_result_and_leave_nothing_behind() {
     println!("{tally:?}");
     assert!(problems.is_empty(), "{} problems\n{}", problems.len(), problems.join("\n"));
     if std::env::var("OUTCROP_FAULT_SEEDS").is_err() {
-        let all = [tally.equal, tally.errors, tally.lost, tally.too_small, tally.hung, tally.retried];
+        let all = [tally.equal, tally.errors, tally.lost, tally.too_small, tally.hung, tally.failed];
         assert!(all.iter().all(|&count| count > 0), "something never happened: {tally:?}");
     }
 }
@@ -78,8 +78,8 @@ struct Tally {
     too_small: u64,
     /// Devices that were lost because their driver said nothing.
     hung: u64,
-    /// Attempts beyond the first.
-    retried: u64,
+    /// Attempts that failed in runs that ended well.
+    failed: u64,
     taken_over: u64,
     computed_again: u64,
 }
@@ -92,20 +92,19 @@ impl Tally {
         self.lost += other.lost;
         self.too_small += other.too_small;
         self.hung += other.hung;
-        self.retried += other.retried;
+        self.failed += other.failed;
         self.taken_over += other.taken_over;
         self.computed_again += other.computed_again;
     }
 
-    fn of(report: &Report) -> Tally {
+    fn of(report: &Report, failed: u64) -> Tally {
         let recoveries = || report.recoveries.iter();
-        let attempts = |layer: &outcrop::report::LayerReport| layer.attempts.saturating_sub(layer.tasks);
         Tally {
             equal: 1,
             lost: recoveries().filter(|recovery| recovery.trouble == "lost").count() as u64,
             too_small: recoveries().filter(|recovery| recovery.trouble == "too small").count() as u64,
             hung: recoveries().filter(|recovery| recovery.message.contains("hasn't answered")).count() as u64,
-            retried: report.layers.iter().map(attempts).sum(),
+            failed,
             taken_over: recoveries().map(|recovery| recovery.taken_over).sum(),
             computed_again: recoveries().map(|recovery| recovery.computed_again).sum(),
             ..Tally::default()
@@ -304,7 +303,7 @@ fn check(seed: u64) -> Result<Tally, String> {
     }
     let stage = Stage::new(&machine, threads, memory, &none);
     let want = match run(&stage, &layers, &overrides) {
-        Ok((results, _)) => results,
+        Ok((results, ..)) => results,
         Err(error) if error.class() == ErrorClass::Unsatisfiable => {
             return Ok(Tally { impossible: 1, ..Tally::default() });
         }
@@ -316,8 +315,8 @@ fn check(seed: u64) -> Result<Tally, String> {
     let moods = Moods::new(dice, is_moody);
     let layers = outputs(&program, seed, &moods).map_err(|error| error.to_string())?;
     let tally = match run(&stage, &layers, &overrides) {
-        Ok((got, report)) if got == want => Tally::of(&report),
-        Ok((got, report)) => return Err(format!("{got:?}, not {want:?}\n{report}")),
+        Ok((got, report, failed)) if got == want => Tally::of(&report, failed),
+        Ok((got, report, _)) => return Err(format!("{got:?}, not {want:?}\n{report}")),
         Err(error) if is_typed(&error, is_moody) => Tally { errors: 1, ..Tally::default() },
         Err(error) => return Err(format!("{:?}: {error}", error.class())),
     };
@@ -334,10 +333,17 @@ fn is_typed(error: &Error, is_moody: bool) -> bool {
     }
 }
 
-/// The results as bytes, which NaNs have too.
-fn run(stage: &Stage, layers: &[Arc<Layer>], overrides: &Overrides) -> Result<(Vec<Vec<u8>>, Report), Error> {
+/// Results as bytes, which NaNs have too; the report; and how many attempts failed.
+type Seen = (Vec<Vec<u8>>, Report, u64);
+
+fn run(stage: &Stage, layers: &[Arc<Layer>], overrides: &Overrides) -> Result<Seen, Error> {
     let prepared = stage.session.prepare_with(layers, overrides)?;
-    let completed = stage.session.run(&prepared, &Control::new())?;
+    let failed = Arc::new(AtomicU64::new(0));
+    let told = failed.clone();
+    let control = Control::new().observed(move |event| {
+        told.fetch_add(u64::from(event.outcome.is_err()), Ordering::Relaxed);
+    });
+    let completed = stage.session.run(&prepared, &control)?;
     let bits = |block: &Block| -> Vec<u8> {
         block.contiguous_bytes().map_or_else(|| format!("{block:?}").into_bytes(), <[u8]>::to_vec)
     };
@@ -345,5 +351,6 @@ fn run(stage: &Stage, layers: &[Arc<Layer>], overrides: &Overrides) -> Result<(V
         ResultValue::Array(block) => bits(block),
         ResultValue::Values(values) => format!("{} values", values.len()).into_bytes(),
     };
-    Ok((completed.results.iter().map(result).collect(), completed.report))
+    let results = completed.results.iter().map(result).collect();
+    Ok((results, completed.report, failed.load(Ordering::Relaxed)))
 }

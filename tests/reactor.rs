@@ -489,6 +489,36 @@ fn equal_seeds_give_equal_traces() {
     }
 }
 
+/// An attempt that may be given up must be its worker's only one, wherever it stands in its queue.
+#[test]
+fn a_step_with_a_timeout_is_no_part_of_a_bundle() {
+    let mut plan = random_plan(&mut Random(1));
+    let timed = Terms { timeout: Some(std::time::Duration::from_secs(1)), ..Terms::default() };
+    plan.terms = vec![Terms::default(), timed];
+    let step = Step { device: DeviceId(0), memory: MemoryId(0), bytes: 1, terms: 0, ..plan.steps.at(0) };
+    plan.steps = outcrop::steps::Steps::with_capacity(5);
+    [0, 0, 0, 1, 0].iter().for_each(|&terms| plan.steps.push(Step { terms, ..step }));
+    (plan.operand_offsets, plan.operands) = (vec![0; 6], Vec::new());
+    let mut reactor = Reactor::new(Ledger::new(&[None, None], &[1], 1), 1);
+    let mut commands = Vec::new();
+    let tasks = Arc::new(Tasks::new(Arc::new(plan)));
+    let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
+    reactor.on_events(&[Event::Start(run)], &mut commands);
+    let mut bundles = Vec::new();
+    for _ in 0..4 {
+        commands.clear();
+        reactor.on_events(&[Event::Poll { lane: 0, room: 9, only: None }], &mut commands);
+        let given: Vec<Command> = std::mem::take(&mut commands);
+        bundles.push(given.len());
+        for command in given {
+            let Command::Run { step, grant, .. } = command else { panic!("{command:?}") };
+            reactor.on_events(&[Event::Finished { run, step, grant, nanoseconds: 10 }], &mut commands);
+        }
+    }
+    // The first one tells how long they take.
+    assert_eq!(bundles, [1, 2, 1, 1]);
+}
+
 #[test]
 fn a_step_without_retries_is_tried_once() {
     let mut plan = random_plan(&mut Random(1));

@@ -332,7 +332,8 @@ impl Reactor {
                 _ => takes || alone,
             };
             step = picker.run.queue(queue).head;
-            if is_full || step == NONE || tasks.resources(step) != resources || !picker.has_memory(step) {
+            let is_other = |step| tasks.class(step).alone || tasks.resources(step) != resources;
+            if is_full || step == NONE || is_other(step) || !picker.has_memory(step) {
                 break;
             }
         }
