@@ -1,6 +1,9 @@
 //! What a run did and why, as data that serialises to the `--json` object and as tables that people read.
 
+mod figures;
 pub mod recovery;
+mod resume;
+pub mod trace;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +20,9 @@ use crate::machine::{Backend, Machine, MemoryId};
 use crate::steps::{Plan, PlanLayer, TransferEdge};
 use crate::units::{Bytes, format_seconds};
 use recovery::Recovery;
+
+pub use figures::{SpillReport, UseReport};
+pub use resume::ResumeReport;
 
 /// A whole run, or, with `run_s` absent, a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,6 +42,12 @@ pub struct Report {
     /// Seconds that the run took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_s: Option<f64>,
+    /// What was moved to disk and back, where the plan does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spill: Option<SpillReport>,
+    /// What was really in use of the memories, where that is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory_use: Vec<UseReport>,
     /// The files written.
     pub outputs: Vec<String>,
     /// What was done about devices that were lost or too small, first to last.
@@ -44,15 +56,6 @@ pub struct Report {
     /// What became of the resume directory, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeReport>,
-}
-
-/// A run's resume directory; what was taken from it and put there is said with each layer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ResumeReport {
-    /// The directory.
-    pub folder: String,
-    /// What was wrong with it, and put right.
-    pub notes: Vec<String>,
 }
 
 /// One layer of the plan.
@@ -160,6 +163,8 @@ impl Report {
             predicted_s: plan.predicted_s,
             plan_s,
             run_s: None,
+            spill: None,
+            memory_use: Vec::new(),
             outputs: plan.layers.iter().filter_map(sink).collect(),
             recoveries: Vec::new(),
             resume: None,
@@ -176,6 +181,8 @@ impl Report {
         report.transfers = transfers(plan, &record.transfers);
         report.peak_bytes =
             plan.memory_names.iter().cloned().zip(record.peak_bytes.iter().copied()).collect();
+        report.spill = record.spill.as_ref().map(SpillReport::of);
+        report.memory_use = record.usage.iter().map(|usage| UseReport::of(usage, plan)).collect();
         report.run_s = Some(record.wall_s);
         report
     }
@@ -292,6 +299,7 @@ impl fmt::Display for Report {
         self.recoveries.iter().try_for_each(|recovery| write!(f, "{recovery}"))?;
         self.write_resume(f)?;
         self.write_memory(f)?;
+        self.write_figures(f)?;
         let predicted = format_seconds(self.predicted_s);
         let Some(run_s) = self.run_s else { return writeln!(f, "time: predicted {predicted}") };
         let (plan_s, run_s) = (format_seconds(self.plan_s), format_seconds(run_s));
@@ -308,8 +316,9 @@ impl Report {
         devices.dedup();
         let tasks: u64 = self.layers.iter().map(|layer| layer.tasks).sum();
         let peaks = self.peak_bytes.iter().filter(|(_, peak)| **peak > 0);
+        let place = |memory: &str| if memory == "disk" { "on" } else { "in" };
         let peaks: Vec<String> =
-            peaks.map(|(memory, peak)| format!("{} in {memory}", Bytes(*peak))).collect();
+            peaks.map(|(memory, peak)| format!("{} {} {memory}", Bytes(*peak), place(memory))).collect();
         format!(
             "plan: {} layers, {tasks} tasks on {}; transfers: {}; peak {}; predicted {}",
             self.layers.len(),
@@ -397,23 +406,12 @@ impl Report {
         Ok(())
     }
 
-    /// What was taken from an earlier run, what is left for a later one, and what can't be.
-    fn write_resume(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let folder = self.resume.as_ref().map_or("the resume directory", |resume| &resume.folder);
-        for layer in &self.layers {
-            let (name, all) = (&layer.name, layer.recalled + layer.kept);
-            if layer.recalled > 0 {
-                writeln!(f, "resumed: {} of {all} blocks of '{name}' from {folder}", layer.recalled)?;
-            }
-            if layer.kept > 0 {
-                writeln!(f, "kept: {} of {all} blocks of '{name}' in {folder}", layer.kept)?;
-            }
-            if let Some(reason) = &layer.not_kept {
-                writeln!(f, "not kept: '{name}': {reason}")?;
-            }
-        }
-        let notes = self.resume.iter().flat_map(|resume| &resume.notes);
-        notes.into_iter().try_for_each(|note| writeln!(f, "note: {folder}: {note}"))
+    /// What went to disk, and memory in excess of what was granted.
+    fn write_figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moved = self.spill.iter().filter(|spill| spill.blocks_written > 0);
+        moved.into_iter().try_for_each(|spill| writeln!(f, "{spill}"))?;
+        let mut over = self.memory_use.iter().filter(|one| one.excess_bytes.is_some());
+        over.try_for_each(|one| writeln!(f, "{one}"))
     }
 
     /// Chunks that nobody asked for are said.

@@ -15,6 +15,7 @@ use crate::device::contract::Device;
 use crate::device::host::Host;
 use crate::device::probe;
 use crate::error::Error;
+use crate::exec::pinning::CAN_PIN;
 use crate::exec::{Control, Devices, Engine, Limits, ResultValue, Trace};
 use crate::graph::error::GraphError;
 use crate::graph::layer::{Layer, LayerBody, Naming};
@@ -70,6 +71,8 @@ pub struct Completed {
     pub results: Vec<ResultValue>,
     /// What happened.
     pub report: Report,
+    /// The plan that was run: the one that was prepared, or another one where kept blocks were lost.
+    pub plan: Arc<Plan>,
     /// Every attempt at a step of the plan, when the [`Control`] was told to trace.
     pub trace: Option<Trace>,
 }
@@ -79,7 +82,7 @@ impl Session {
     pub fn new(config: Config) -> Self {
         let inventory = probe::inventory();
         let mut session = Session::on(inventory.machine, config);
-        session.notes = inventory.notes;
+        session.notes.splice(0..0, inventory.notes);
         session
     }
 
@@ -89,10 +92,11 @@ impl Session {
         let devices = vec![None; machine.devices.len()];
         let engine = Engine::new(&limits(&machine, &settings));
         let resume = Resume::new(settings.resume.as_deref());
+        let notes = notes(&settings);
         Session {
             machine,
             settings,
-            notes: Vec::new(),
+            notes,
             open: Mutex::new(devices),
             engine,
             resume,
@@ -124,7 +128,7 @@ impl Session {
         &self.settings
     }
 
-    /// What was odd when the devices were looked for.
+    /// What was odd when the devices were looked for, and settings that come to nothing here.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -243,7 +247,12 @@ impl Session {
         }
     }
 
-    async fn run_async(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
+    /// As [`Session::run`], for code that awaits: the run is handed in when the future is first polled, and cancelled when
+    /// it is dropped.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub async fn run_async(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
         let mut attempts = Attempts::new(self, prepared, control)?;
         loop {
             match attempts.start()?.await {
@@ -327,7 +336,16 @@ fn limits(machine: &Machine, settings: &Settings) -> Limits {
         resources: settings.resources.values().copied().collect(),
         devices: machine.devices.len(),
         device_timeout: Some(settings.device_timeout),
+        pin_threads: settings.pin_threads,
     }
+}
+
+/// Settings that come to nothing here.
+fn notes(settings: &Settings) -> Vec<String> {
+    let idle = settings.pin_threads && !CAN_PIN;
+    idle.then(|| "threads can't be pinned to cores on this system; they run anywhere".to_owned())
+        .into_iter()
+        .collect()
 }
 
 /// The disk comes behind the machine's memories.

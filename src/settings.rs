@@ -15,6 +15,8 @@ const DEVICE_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct Config {
     /// Worker threads of the host pool.
     pub threads: Option<usize>,
+    /// Whether each host thread stays on one core.
+    pub pin_threads: Option<bool>,
     /// Budget of anonymous host memory.
     pub memory: Option<Bytes>,
     /// How long a device's driver may take for one step without a `timeout` before the device counts as lost.
@@ -63,6 +65,7 @@ impl Config {
     pub fn or(self, other: Config) -> Config {
         Config {
             threads: self.threads.or(other.threads),
+            pin_threads: self.pin_threads.or(other.pin_threads),
             memory: self.memory.or(other.memory),
             device_timeout: self.device_timeout.or(other.device_timeout),
             spill: self.spill.or(other.spill),
@@ -83,6 +86,7 @@ impl Config {
     pub fn resolve(self, cores: usize) -> Settings {
         Settings {
             threads: self.threads.unwrap_or(cores).clamp(1, 1024),
+            pin_threads: self.pin_threads.unwrap_or(false),
             memory: self.memory,
             device_timeout: self.device_timeout.unwrap_or(DEVICE_TIMEOUT),
             spill: self.spill.unwrap_or(true),
@@ -105,6 +109,8 @@ impl Config {
 pub struct Settings {
     /// Worker threads of the host pool, at least 1.
     pub threads: usize,
+    /// Each host thread stays on one core of those that the process may use; only on Linux.
+    pub pin_threads: bool,
     /// Budget of anonymous host memory; `None` leaves the machine's own limit.
     pub memory: Option<Bytes>,
     /// How long a device's driver may take for one step without a `timeout` before the device counts as lost.

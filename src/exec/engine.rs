@@ -48,6 +48,9 @@ pub struct Limits {
     /// How long a device's driver may take for one step that has no `timeout`, before the device counts as lost; `None`
     /// waits for ever.
     pub device_timeout: Option<Duration>,
+    /// Whether each host worker stays on one core of those that the process may use; more workers than cores share
+    /// them. Linux only; elsewhere it does nothing.
+    pub pin_threads: bool,
 }
 
 impl Limits {
@@ -59,6 +62,7 @@ impl Limits {
             resources: plan.resources.iter().map(|(_, amount)| *amount).collect(),
             devices: plan.device_names.len().max(1),
             device_timeout: None,
+            pin_threads: false,
         }
     }
 
@@ -133,6 +137,7 @@ impl Engine {
             control: control.clone(),
             started: Instant::now(),
             depth,
+            meter: OnceLock::new(),
             work: OnceLock::new(),
             done: Done::default(),
         });

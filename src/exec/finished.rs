@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::device::contract::DeviceError;
+use crate::exec::active::Active;
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::record::RunRecord;
 use crate::exec::work::Work;
@@ -33,6 +34,9 @@ pub enum Trouble {
 /// One value of a layer: the layer's name in the graph, and the block.
 pub type ValueName = (Arc<str>, usize);
 
+/// How often tasks failed, by the name of their layer in the graph, kind and block.
+pub type Failures = HashMap<(Arc<str>, StepKind, u64), u32>;
+
 /// What is finished of a run that was broken off.
 #[derive(Clone, Debug, Default)]
 pub struct Finished {
@@ -44,9 +48,9 @@ pub struct Finished {
     pub stored: Vec<ValueName>,
     /// Values that had been computed, whatever has become of them.
     pub computed: HashSet<ValueName>,
-    /// How often tasks had failed, by layer, kind and block: their retries go on from there. Of tasks that ran on a device
+    /// How often tasks had failed: their retries go on from there. Of tasks that ran on a device
     /// that was lost then, that is one of the times.
-    pub failures: HashMap<(Arc<str>, StepKind, u64), u32>,
+    pub failures: Failures,
     /// What happened.
     pub record: RunRecord,
 }
@@ -148,4 +152,26 @@ fn origin(plan: &Plan, mut id: StepId) -> StepId {
 fn is_value(kind: StepKind, layer: &PlanLayer) -> bool {
     use StepKind::{Call, Finish, Gather, Map, Recall};
     matches!(kind, Map | Gather | Finish | Call | Recall) && !matches!(layer.op, Op::Load(_))
+}
+
+/// How often steps failed, under names that another plan knows.
+pub(super) fn failures_of(plan: &Plan, failures: &[(StepId, u32)]) -> Failures {
+    let name = |&(id, failures): &(StepId, u32)| {
+        let step = plan.step(id);
+        ((plan.layer_of(id).root.clone(), step.kind, step.block), failures)
+    };
+    failures.iter().map(name).collect()
+}
+
+/// The steps of a run that failed in an earlier one, and how often.
+pub(super) fn charges(active: &Active) -> Vec<(StepId, u32)> {
+    let (plan, failures) = (&active.plan, &active.options.inputs.failures);
+    if failures.is_empty() {
+        return Vec::new();
+    }
+    let charge = |id: StepId| {
+        let step = plan.step(id);
+        Some((id, *failures.get(&(plan.layer_of(id).root.clone(), step.kind, step.block))?))
+    };
+    (0..plan.steps.len()).map(StepId::at).filter_map(charge).collect()
 }

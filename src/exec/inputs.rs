@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::block::Block;
 use crate::exec::error::StepError;
-use crate::steps::{PlanLayer, StepKind};
+use crate::exec::finished::Failures;
+use crate::steps::PlanLayer;
 use crate::store::StoreError;
 use crate::store::resume::ResumeStore;
 use crate::store::spill::SpillStore;
@@ -23,8 +24,8 @@ pub struct RunInputs {
     /// Values that an earlier run handed over, by the name of the layer in the graph and the block. They are in host
     /// memory, and taken before any in the store.
     pub values: Arc<HashMap<(Arc<str>, usize), Value>>,
-    /// How often tasks failed in an earlier run that this one goes on from, by layer, kind and block: no retry is had twice.
-    pub failures: Arc<HashMap<(Arc<str>, StepKind, u64), u32>>,
+    /// How often tasks failed in an earlier run that this one goes on from: no retry is had twice.
+    pub failures: Arc<Failures>,
     /// The folder that values are spilled to; `None` is the system's for temporary files.
     pub spill_folder: Option<PathBuf>,
     /// Bytes that spilled values may take on disk.

@@ -5,32 +5,31 @@
 //! at once, submits all of them, and waits for the device once. What comes with the beginning and the end of a run is
 //! done by whichever worker is there first, outside the lock.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::exec::active::Active;
+use crate::exec::due::{Due, GLANCE};
 use crate::exec::engine::{Limits, Outcome};
 use crate::exec::error::{ExecError, StepError};
-use crate::exec::finished::{Finished, Trouble};
+use crate::exec::finished::{self, Finished, Trouble};
 use crate::exec::posts::Posts;
 use crate::exec::record::Books;
 use crate::exec::threads::Threads;
 use crate::exec::timer::Timer;
+use crate::exec::usage::Meter;
 use crate::exec::work::Work;
 use crate::ids::StepId;
 use crate::machine::DeviceId;
 use crate::panics;
 use crate::reactor::{Command, Event, Ledger, Reactor, Refusal, RunId, Standing, Tasks};
-use crate::steps::{Lane, Plan, StepKind};
+use crate::steps::{Lane, Plan};
 use crate::value::Value;
 
 /// The first back-off of a retry; each further one is twice as long, up to [`BACK_OFF_MAX`].
 const BACK_OFF: Duration = Duration::from_millis(10);
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
-
-/// How often those who watch are told.
-pub(super) const GLANCE: Duration = Duration::from_millis(50);
 
 /// What workers share.
 pub(super) struct Pool {
@@ -54,6 +53,8 @@ pub(super) struct Core {
     todo: VecDeque<Todo>,
     /// Sleeping workers of each lane.
     pub(super) idle: Vec<usize>,
+    /// Workers of each lane that do short steps: they will look for more in no time.
+    pub(super) brief: Vec<usize>,
     /// Sleeping steps that wait for work of their own.
     helpers: usize,
     pub(super) posts: Posts,
@@ -78,17 +79,6 @@ enum Todo {
     End(RunId),
 }
 
-/// What the timer tells.
-pub(super) enum Due {
-    Retry(Weak<Active>, RunId, StepId),
-    Glance(Weak<Active>, RunId),
-    Deadline(Weak<Active>, RunId, Duration),
-    /// An attempt, by ticket, should have ended.
-    Overdue(u64),
-    /// A look at whether a device's worker is stuck.
-    Look(Lane),
-}
-
 impl Pool {
     pub(super) fn new(limits: &Limits) -> Self {
         let lanes = limits.devices.max(1) + 2;
@@ -100,6 +90,7 @@ impl Pool {
                 runs: Vec::new(),
                 todo: VecDeque::new(),
                 idle: vec![0; lanes],
+                brief: vec![0; lanes],
                 helpers: 0,
                 posts: Posts::default(),
                 is_over: false,
@@ -134,8 +125,19 @@ impl Pool {
 
     /// One sleeper for each lane that has ready steps; each one that starts working wakes the next.
     pub(super) fn wake_others(&self, core: &Core) {
-        for (lane, idle) in core.idle.iter().enumerate() {
-            if *idle > 0 && ((lane == 0 && !core.todo.is_empty()) || core.reactor.ready(lane as Lane) > 0) {
+        self.wake_beside(core, None);
+    }
+
+    /// As [`wake_others`](Pool::wake_others), by a worker that will look for steps of lane `back_soon` in no time: it
+    /// wakes nobody for less than waking takes.
+    pub(super) fn wake_beside(&self, core: &Core, back_soon: Option<Lane>) {
+        for (lane, _) in core.idle.iter().enumerate().filter(|(_, idle)| **idle > 0) {
+            let has_steps = if back_soon == Some(lane as Lane) {
+                core.reactor.is_worth_waking(lane as Lane)
+            } else {
+                core.reactor.ready(lane as Lane) > 0
+            };
+            if has_steps || (lane == 0 && !core.todo.is_empty()) {
                 self.wake[lane].notify_one();
             }
         }
@@ -201,12 +203,23 @@ impl Pool {
 
     /// Does what is to be done at the borders of runs, outside the lock; whether there was anything.
     pub(super) fn do_next(self: &Arc<Self>, core: &mut MutexGuard<'_, Core>) -> Option<Chore> {
-        let todo = core.todo.pop_front()?;
-        Some(match todo {
-            Todo::Submit(active) => Chore::Submit(active),
-            Todo::Prepare(run) => Chore::Prepare(run, core.runs[run.0 as usize].as_ref()?.active.clone()),
-            Todo::End(run) => Chore::End(run, Box::new(core.runs[run.0 as usize].take()?)),
-        })
+        while let Some(todo) = core.todo.pop_front() {
+            match todo {
+                Todo::Submit(active) => return Some(Chore::Submit(active)),
+                // A run that was cancelled before it could begin may be gone.
+                Todo::Prepare(run) => {
+                    if let Some(slot) = core.run(run) {
+                        return Some(Chore::Prepare(run, slot.active.clone()));
+                    }
+                }
+                Todo::End(run) => {
+                    if let Some(slot) = core.runs[run.0 as usize].take() {
+                        return Some(Chore::End(run, Box::new(slot)));
+                    }
+                }
+            }
+        }
+        None
     }
 
     pub(super) fn carry_out(self: &Arc<Self>, chore: Chore) {
@@ -224,12 +237,13 @@ impl Pool {
             .iter()
             .zip(&self.limits.memories)
             .any(|(demand, limit)| limit.is_some_and(|limit| demand.total > limit / 2));
+        self.listen(&active);
         let mut guard = self.lock();
         let core = &mut *guard;
         let standing = Standing { priority: active.options.priority, depth: active.depth };
         match core.reactor.submit(tasks, standing, &mut core.commands) {
             Ok(run) => {
-                for (step, failures) in charges(&active) {
+                for (step, failures) in finished::charges(&active) {
                     core.reactor.charge(run, step, failures);
                 }
                 if core.runs.len() <= run.0 as usize {
@@ -238,10 +252,13 @@ impl Pool {
                 let books = Books::new(&active);
                 core.runs[run.0 as usize] =
                     Some(Slot { active: active.clone(), books, failure: None, trouble: None, is_tight });
+                if active.control.is_cancelled() {
+                    core.reactor.on_events(&[Event::Cancel(run)], &mut core.commands);
+                }
                 self.obey(core, &mut Vec::new());
                 self.wake_others(core);
                 drop(guard);
-                self.listen(run, &active);
+                self.time(run, &active);
             }
             Err(refusal) => {
                 drop(guard);
@@ -257,21 +274,24 @@ impl Pool {
         }
     }
 
-    /// Hears of cancellation, and shows those who watch how far the run is.
-    fn listen(self: &Arc<Self>, run: RunId, active: &Arc<Active>) {
+    /// Hears of cancellation, from before the run can begin: what comes before that, [`Pool::take_in`] looks for.
+    fn listen(self: &Arc<Self>, active: &Arc<Active>) {
         let (pool, handle) = (Arc::downgrade(self), Arc::downgrade(active));
         active.control.on_cancel(move || {
             if let (Some(pool), Some(active)) = (pool.upgrade(), handle.upgrade()) {
-                pool.tell(run, &active, Event::Cancel(run));
+                let run = pool.lock().run_of(&active);
+                run.into_iter().for_each(|run| pool.tell(run, &active, Event::Cancel(run)));
             }
         });
+    }
+
+    /// Remembers when to look after a run.
+    fn time(&self, run: RunId, active: &Arc<Active>) {
         if let Some(limit) = active.control.deadline() {
             let due = Due::Deadline(Arc::downgrade(active), run, limit);
             self.timer.set(active.started + limit, due);
         }
-        if active.control.is_watched() {
-            self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(active), run));
-        }
+        self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(active), run));
     }
 
     /// The end of a run is told to whoever waits for it, inside a step or not.
@@ -299,6 +319,7 @@ impl Pool {
     }
 
     fn prepare(&self, run: RunId, active: &Arc<Active>) {
+        active.meter.get_or_init(|| Meter::new(&active.plan, &active.devices));
         let prepared =
             panics::caught(|| Work::prepare(&active.plan, &active.devices, &active.options.inputs));
         let prepared = prepared.unwrap_or_else(|message| Err(ExecError::Value { message }));
@@ -323,6 +344,10 @@ impl Pool {
             let done = if failed { core.reactor.done(run) } else { Vec::new() };
             (core.reactor.unfinished(run), core.reactor.peaks(run), done, core.reactor.all_failures(run))
         };
+        if let Some(meter) = active.meter.get() {
+            meter.look(&active.devices, |memory| self.lock().reactor.ledger().held(memory));
+            books.record.usage = meter.usage(&peaks);
+        }
         let mut results = Vec::new();
         let compiling = |failure| Trouble::of_failure(&active.plan, failure);
         let trouble = trouble.or_else(|| failure.as_ref().and_then(compiling));
@@ -331,7 +356,7 @@ impl Pool {
             books.record.spill = work.spill_figures();
             if trouble.is_some() {
                 finished = Finished::of(work, &active.plan, &done);
-                finished.failures = charged(&active.plan, &failures);
+                finished.failures = finished::failures_of(&active.plan, &failures);
             }
             if failure.is_none() && unfinished == 0 {
                 results = work.take_results();
@@ -348,6 +373,10 @@ impl Pool {
         drop(guard);
         active.control.watch(&books.finished);
         books.record.peak_bytes = peaks;
+        if failure.is_some() || unfinished > 0 {
+            let trace = books.record.trace.take();
+            trace.into_iter().for_each(|trace| active.control.leave_trace(&active.plan, trace));
+        }
         let result = match failure {
             Some(failure) => Err(match trouble {
                 Some((device, trouble)) if !active.control.is_cancelled() => {
@@ -416,13 +445,8 @@ impl Core {
         self.runs.iter().position(is_it).map(|at| RunId(at as u32))
     }
 
-    fn slot(&mut self, run: RunId, active: &Arc<Active>) -> Option<&mut Slot> {
+    pub(super) fn slot(&mut self, run: RunId, active: &Arc<Active>) -> Option<&mut Slot> {
         self.run(run).filter(|slot| Arc::ptr_eq(&slot.active, active))
-    }
-
-    /// Finished steps by layer, if the run is still this one.
-    pub(super) fn finished(&mut self, run: RunId, active: &Arc<Active>) -> Option<Vec<u64>> {
-        self.slot(run, active).map(|slot| slot.books.finished.clone())
     }
 
     pub(super) fn is_run(&mut self, run: RunId, active: &Arc<Active>) -> bool {
@@ -451,28 +475,6 @@ impl Core {
             slot.failure.get_or_insert(error);
         }
     }
-}
-
-/// How often steps failed, under names that another plan knows.
-fn charged(plan: &Plan, failures: &[(StepId, u32)]) -> HashMap<(Arc<str>, StepKind, u64), u32> {
-    let name = |&(id, failures): &(StepId, u32)| {
-        let step = plan.step(id);
-        ((plan.layer_of(id).root.clone(), step.kind, step.block), failures)
-    };
-    failures.iter().map(name).collect()
-}
-
-/// The steps of a run that failed in an earlier one, and how often.
-fn charges(active: &Active) -> Vec<(StepId, u32)> {
-    let (plan, failures) = (&active.plan, &active.options.inputs.failures);
-    if failures.is_empty() {
-        return Vec::new();
-    }
-    let charge = |id: StepId| {
-        let step = plan.step(id);
-        Some((id, *failures.get(&(plan.layer_of(id).root.clone(), step.kind, step.block))?))
-    };
-    (0..plan.steps.len()).map(StepId::at).filter_map(charge).collect()
 }
 
 /// The error of a step's last attempt.

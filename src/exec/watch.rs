@@ -1,52 +1,18 @@
-//! What is due: retries, deadlines, and attempts that should have ended.
+//! Attempts that should have ended, and devices whose drivers say nothing.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::device::contract::DeviceError;
-use crate::exec::error::{ExecError, StepError};
-use crate::exec::pool::{Core, Due, GLANCE, Pool};
+use crate::exec::due::Due;
+use crate::exec::error::StepError;
+use crate::exec::pool::{Core, Pool};
 use crate::exec::posts::Post;
 use crate::reactor::Event;
 use crate::steps::{Lane, Step};
 use crate::units::format_seconds;
 
 impl Pool {
-    /// The timer's thread.
-    pub(super) fn watch_time(self: &Arc<Self>) {
-        while let Some(due) = self.timer.next() {
-            match due {
-                Due::Retry(active, run, step) => {
-                    if let Some(active) = active.upgrade() {
-                        self.tell(run, &active, Event::RetryDue { run, step });
-                    }
-                }
-                Due::Deadline(active, run, limit) => {
-                    if let Some(active) = active.upgrade() {
-                        let mut core = self.lock();
-                        if core.is_run(run, &active) {
-                            core.fail(run, ExecError::Deadline { limit });
-                        }
-                        drop(core);
-                        active.control.flag().store(true, Ordering::Release);
-                        self.tell(run, &active, Event::Cancel(run));
-                    }
-                }
-                Due::Overdue(ticket) => self.give_up(ticket),
-                Due::Look(lane) => self.look(lane),
-                Due::Glance(active, run) => {
-                    let Some(active) = active.upgrade() else { continue };
-                    let finished = self.lock().finished(run, &active);
-                    if let Some(finished) = finished {
-                        active.control.watch(&finished);
-                        self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(&active), run));
-                    }
-                }
-            }
-        }
-    }
-
     /// Attempts begin that are given up when they are long overdue. A device's steps come in many short bundles, so its
     /// lane is looked at now and then, instead of setting the timer for each.
     pub(super) fn watch_over(&self, core: &mut Core, post: Post) -> u64 {
@@ -61,7 +27,8 @@ impl Pool {
         ticket
     }
 
-    fn look(self: &Arc<Self>, lane: Lane) {
+    /// Looks at a lane that is looked after, and comes back later.
+    pub(super) fn look(self: &Arc<Self>, lane: Lane) {
         let Some((ticket, due)) = self.lock().posts.look(lane) else { return };
         let now = Instant::now();
         if due <= now {
@@ -74,7 +41,7 @@ impl Pool {
 
     /// Attempts that are long overdue: the run goes on without their thread and without what they hold. A device whose
     /// driver doesn't answer counts as lost.
-    fn give_up(self: &Arc<Self>, ticket: u64) {
+    pub(super) fn give_up(self: &Arc<Self>, ticket: u64) {
         let mut guard = self.lock();
         let core = &mut *guard;
         let Some(post) = core.posts.give_up(ticket) else { return };

@@ -180,6 +180,7 @@ fn config(settings: &schema::Settings) -> Result<Config, Vec<Problem>> {
     Ok(Config {
         threads: settings.threads.as_ref().map(|threads| threads.value),
         device_timeout: None,
+        pin_threads: settings.pin_threads,
         memory: settings.memory.as_ref().map(|memory| memory.value),
         spill: settings.spill,
         spill_dir: settings.spill_dir.as_ref().map(|folder| folder.value.clone().into()),

@@ -48,6 +48,9 @@ pub use tasks::{Demand, Need, Tasks};
 /// How long the steps of a bundle take together, by what earlier ones took.
 pub const BUNDLE_NANOSECONDS: u32 = 20_000;
 
+/// What waking a worker takes, until it works: less than that is done sooner by those who are awake.
+const WAKE_NANOSECONDS: u64 = 5_000;
+
 /// The state of all runs.
 #[derive(Debug)]
 pub struct Reactor {
@@ -180,6 +183,24 @@ impl Reactor {
         running.map(|slot| ready_in(&slot.tasks, &slot.run, lane)).sum()
     }
 
+    /// Whether a lane's ready steps are worth waking a worker for: it has to sleep less than they take.
+    pub fn is_worth_waking(&self, lane: Lane) -> bool {
+        let slots = self.order.iter().filter_map(|id| self.runs[id.0 as usize].as_ref());
+        let running = slots.filter(|slot| slot.run.phase == Phase::Running);
+        let backlog = |Slot { tasks, run }: &Slot| {
+            let queues = tasks.queues().of_lane.get(usize::from(lane)).into_iter().flatten();
+            queues.fold(0u64, |sum, &queue| sum.saturating_add(run.queue(queue).backlog()))
+        };
+        running.map(backlog).fold(0, u64::saturating_add) >= WAKE_NANOSECONDS
+    }
+
+    /// Whether steps like this one take no longer than a [bundle](BUNDLE_NANOSECONDS), as far as anybody knows.
+    pub fn is_short(&self, run: RunId, step: StepId) -> bool {
+        let slot = self.runs.get(run.0 as usize).and_then(Option::as_ref);
+        let cost = slot.map_or(0, |Slot { tasks, run }| run.queue(tasks.class(step.0).queue).cost);
+        cost > 0 && cost <= BUNDLE_NANOSECONDS
+    }
+
     /// Steps of a run that aren't done.
     pub fn unfinished(&self, run: RunId) -> usize {
         self.run(run).map_or(0, |run| run.unfinished)
@@ -282,6 +303,9 @@ impl Reactor {
     }
 
     fn on_poll(&mut self, lane: Lane, room: u16, only: Option<RunId>, commands: &mut Vec<Command>) {
+        if room == 0 {
+            return;
+        }
         if self.order.len() > 1 {
             self.sort();
         }
@@ -307,7 +331,7 @@ impl Reactor {
         let mut picker = Picker { id, tasks, run, ledger: &mut self.ledger, claim: &mut self.claim };
         let is_squeezed = !picker.run.squeezed.is_empty();
         let (picked, room) =
-            if is_squeezed { (picker.pick_alone(lane), 1) } else { (picker.pick(lane), room) };
+            if is_squeezed { (picker.pick_alone(lane), room.min(1)) } else { (picker.pick(lane), room) };
         let Some(mut step) = picked else { return false };
         let &Class { queue, takes, alone, .. } = tasks.class(step);
         let resources = tasks.resources(step);
@@ -319,7 +343,7 @@ impl Reactor {
             start(picker.ledger, tasks, picker.run, step);
             self.grants.add(grant);
             commands.push(Command::Run { run: id, step: StepId(step), grant });
-            let cost = picker.run.cost[tasks.class_of(step)];
+            let cost = picker.run.queue(queue).cost;
             nanoseconds = nanoseconds.saturating_add(cost);
             let is_full = match lane {
                 0 => {
@@ -359,8 +383,7 @@ impl Reactor {
         if !run.squeezed.is_empty() {
             run.squeezed.retain(|&other| other != step);
         }
-        let cost = &mut run.cost[tasks.class_of(step)];
-        *cost = if *cost == 0 { nanoseconds.max(1) } else { (*cost - *cost / 4 + nanoseconds / 4).max(1) };
+        run.queue_mut(tasks.class(step).queue).learn(nanoseconds);
         let need = tasks.need(step);
         self.ledger.finish(&mut run.shares[usize::from(need.memory)], step, need, ahead);
         for operand in tasks.plan().operands(StepId(step)) {

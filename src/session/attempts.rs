@@ -4,17 +4,17 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::exec::finished::ValueName;
+use crate::exec::finished::{Failures, ValueName};
 use crate::exec::{
     Control, ExecError, Finished, Outcome, RunInputs, RunOptions, RunRecord, Running, Trouble,
 };
-use crate::graph::op::Sink;
+use crate::graph::op::{Op, Sink};
 use crate::machine::{DeviceId, MemoryId};
 use crate::plan::known::{Known, KnownAt};
 use crate::report::Report;
 use crate::report::recovery::Recovery;
 use crate::session::{Completed, Prepared, Session, spill_limit};
-use crate::steps::{Plan, StepKind};
+use crate::steps::Plan;
 use crate::value::Value;
 
 /// Plans that are run one after the other because kept blocks were lost. What was damaged before the run is found at
@@ -34,7 +34,7 @@ pub(super) struct Attempts<'a> {
     /// What the next plan is made around.
     known: Known,
     values: HashMap<ValueName, Value>,
-    failures: HashMap<(Arc<str>, StepKind, u64), u32>,
+    failures: Failures,
     /// What came of plans that were broken off.
     recoveries: Vec<Recovery>,
     records: Vec<RunRecord>,
@@ -81,7 +81,7 @@ impl<'a> Attempts<'a> {
             spill_folder: session.settings.spill_dir.clone(),
             spill_limit: spill_limit(&session.settings),
         };
-        let options = RunOptions { inputs, ..RunOptions::default() };
+        let options = RunOptions { inputs, priority: self.control.priority() };
         Ok(session.engine.submit(&prepared.plan, &devices, options, self.control)?)
     }
 
@@ -121,7 +121,7 @@ impl<'a> Attempts<'a> {
         report.recoveries = std::mem::take(&mut self.recoveries);
         report.resume = session.resume.report()?;
         let results = plan.requested.iter().map(|&at| outcome.results[at as usize].clone()).collect();
-        Ok(Completed { results, report, trace: outcome.record.trace })
+        Ok(Completed { results, report, plan, trace: outcome.record.trace })
     }
 
     fn prepared(&self) -> &Prepared {
@@ -217,7 +217,6 @@ impl<'a> Attempts<'a> {
 
 /// The names of the layers whose sinks take blocks in order: all of them again, after a restart.
 fn ordered_sinks(prepared: &Prepared) -> impl Iterator<Item = &str> {
-    use crate::graph::op::Op;
     prepared.plan.layers.iter().filter_map(|layer| match &layer.op {
         Op::Store(sink) if sink.ordered() => Some(&*layer.root),
         _ => None,

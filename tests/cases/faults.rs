@@ -5,16 +5,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use outcrop::annotate::{Overrides, annotate};
+use outcrop::block::Block;
 use outcrop::collections::array::Over;
 use outcrop::collections::{Array, Delayed};
 use outcrop::device::contract::Device;
 use outcrop::device::sim::{Fault, FaultPlan, SimDevice};
 use outcrop::error::{Error, ErrorClass};
 use outcrop::exec::{Control, StepEvent};
+use outcrop::graph::layer::Layer;
+use outcrop::graph::op::{Op, Sink, TransferError};
 use outcrop::machine::{Backend, MemoryId};
 use outcrop::report::Report;
 use outcrop::session::Session;
 use outcrop::settings::Config;
+use outcrop::shape::Region;
 use outcrop::units::Bytes;
 
 use crate::annotations::{config, machine, source, with};
@@ -151,6 +155,58 @@ fn case_d10_a_lost_device_ends_in_recovery_or_a_clear_error() {
     assert_eq!(total, TOTAL);
     assert!((1..=2).contains(&report.recoveries.len()), "{report}");
     assert!(gpus.iter().all(|gpu| gpu.memory().used() == 0));
+}
+
+/// Notes the blocks that it gets, and how often it has to begin anew.
+#[derive(Debug)]
+struct Notes {
+    is_ordered: bool,
+    blocks: Mutex<Vec<usize>>,
+    restarts: AtomicUsize,
+}
+
+impl Sink for Notes {
+    fn describe(&self) -> String {
+        "notes".to_owned()
+    }
+    fn ordered(&self) -> bool {
+        self.is_ordered
+    }
+    fn write(&self, region: &Region, block: &Block) -> Result<(), TransferError> {
+        assert_eq!(block.to_f64_vec().unwrap(), [3.0; 16]);
+        self.blocks.lock().unwrap().push(region.origin[0] / 16);
+        Ok(())
+    }
+    fn restart(&self) -> Result<(), TransferError> {
+        self.restarts.fetch_add(1, Ordering::SeqCst);
+        self.blocks.lock().unwrap().clear();
+        Ok(())
+    }
+    fn finish(&self) -> Result<(), TransferError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn case_d10_a_sink_gets_every_block_once_though_a_device_is_lost() {
+    for (is_ordered, operation) in [(false, 3), (false, 7), (true, 3), (true, 7)] {
+        let config = Config { threads: Some(1), ..config() };
+        let lost = FaultPlan::none().with(operation, Fault::Lost);
+        let (session, _) = simulated("one-gpu", config, &[lost]);
+        let sink = Arc::new(Notes { is_ordered, blocks: Mutex::default(), restarts: AtomicUsize::new(0) });
+        let wish = with("device", "prefer-gpu");
+        let computed = annotate(wish, || (source() * 2.0 + 1.0).named("computed"));
+        let layer = computed.layer().unwrap();
+        let op = Op::Store(sink.clone());
+        let stored = Layer::new(op, vec![layer.clone()], layer.chunks().clone(), layer.dtype());
+        let prepared = session.prepare(&[stored]).unwrap();
+        let report = session.run(&prepared, &Control::new()).unwrap().report;
+        assert_eq!(report.recoveries.len(), 1, "{report}");
+        let mut blocks = sink.blocks.lock().unwrap().clone();
+        blocks.sort_unstable();
+        assert_eq!(blocks, [0, 1, 2, 3]);
+        assert_eq!(sink.restarts.load(Ordering::SeqCst), usize::from(is_ordered));
+    }
 }
 
 #[test]

@@ -4,4 +4,6 @@ mod allocated;
 mod annotations;
 mod faults;
 mod graphs;
+mod memory;
+mod opaque;
 mod rewrites;
