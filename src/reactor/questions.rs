@@ -3,9 +3,9 @@
 use crate::ids::StepId;
 use crate::reactor::event::RunId;
 use crate::reactor::ledger::Ledger;
-use crate::reactor::run::{Phase, Run};
-use crate::reactor::tasks::{Need, Tasks};
-use crate::reactor::{BUNDLE_NANOSECONDS, Reactor, Slot, held_by};
+use crate::reactor::run::{Phase, Run, StepState};
+use crate::reactor::tasks::Tasks;
+use crate::reactor::{BUNDLE_NANOSECONDS, Reactor, Slot};
 use crate::steps::Lane;
 
 /// What waking a worker takes, until it works: less than that is done sooner by those who are awake.
@@ -37,20 +37,15 @@ impl Reactor {
         cost > 0 && cost <= BUNDLE_NANOSECONDS
     }
 
-    /// How often a step has been tried and failed.
-    pub fn failures(&self, run: RunId, step: StepId) -> u32 {
-        self.run(run).map_or(0, |run| run.failures(step))
-    }
-
     /// Steps of a run that aren't done.
     pub fn unfinished(&self, run: RunId) -> usize {
         self.run(run).map_or(0, |run| run.unfinished)
     }
 
-    /// Bytes that an attempt at a step holds, the values that it reads among them.
-    pub fn holds(&self, run: RunId, step: StepId) -> u64 {
-        let slot = self.runs.get(run.0 as usize).and_then(Option::as_ref);
-        slot.map_or(0, |slot| held_by(&slot.tasks, step).into_iter().map(Need::bytes).sum())
+    /// The steps of a run that are done, in planned order.
+    pub fn done(&self, run: RunId) -> Vec<StepId> {
+        let states = self.run(run).map_or(&[][..], |run| &run.states).iter().enumerate();
+        states.filter(|(_, state)| state.stage() == StepState::DONE).map(|(at, _)| StepId::at(at)).collect()
     }
 
     /// The most bytes that a run held at once, by memory.
@@ -65,6 +60,7 @@ impl Reactor {
 }
 
 fn ready_in(tasks: &Tasks, run: &Run, lane: Lane) -> usize {
-    let queues = tasks.queues().of_lane.get(usize::from(lane));
-    queues.map_or(0, |queues| queues.iter().map(|&queue| run.ready(queue)).sum())
+    let queues = tasks.queues().of_lane.get(usize::from(lane)).into_iter().flatten();
+    let squeezed = run.squeezed.first().filter(|&&step| tasks.class(step).lane == lane);
+    queues.map(|&queue| run.ready(queue)).sum::<usize>() + usize::from(squeezed.is_some())
 }
