@@ -1,138 +1,21 @@
-//! The reactor under thousands of random plans and schedules: it never exceeds a budget, never gets stuck,
-//! runs every step once, and frees every value once, after its last reader.
+//! Schedules of plans, event by event.
 
 use std::sync::Arc;
 
-use outcrop::annotate::Annotations;
-use outcrop::dtype::DType;
-use outcrop::graph::chunking::Chunking;
-use outcrop::graph::expr::Expr;
-use outcrop::graph::op::Op;
 use outcrop::ids::StepId;
-use outcrop::machine::{DeviceId, MemoryId};
 use outcrop::reactor::{Command, Event, Failure, GrantId, Ledger, Reactor, RunId, Standing, Tasks};
-use outcrop::steps::{MemoryPlan, Plan, PlanLayer, Step, StepKind, StepOperand, Terms};
-use outcrop::units::Bytes;
+use outcrop::steps::Plan;
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % n as u64) as usize
-    }
-}
-
-fn layer() -> PlanLayer {
-    PlanLayer {
-        name: "layer".to_owned(),
-        root: "x".into(),
-        sources: Vec::new(),
-        op: Op::Map(Arc::new(Expr::identity(DType::F32))),
-        dtype: DType::F32,
-        chunks: Chunking::single(&[1].into()),
-        kind: outcrop::graph::value_spec::ValueKind::Blocks,
-        keys: None,
-        inputs: Vec::new(),
-        device: DeviceId::HOST,
-        class: "host",
-        reason: String::new(),
-        fallback: None,
-        annotations: Annotations::new(),
-        kept_as: None,
-        not_kept: None,
-        tasks: 0,
-        recalled: 0,
-        kept: 0,
-        predicted_s: 0.0,
-    }
-}
-
-fn retried() -> Terms {
-    Terms { retries: 2, ..Terms::default() }
-}
-
-/// A random plan over two devices with memories of their own, whose budgets are its sequential peaks plus
-/// a random slack.
-fn random_plan(random: &mut Random) -> Plan {
-    let count = 2 + random.below(12);
-    let licence = Terms { resources: [(0, 1_000_000)].into_iter().collect(), reserve: 3, ..retried() };
-    let mut plan = Plan {
-        layers: vec![layer()],
-        terms: vec![retried(), licence],
-        operand_offsets: vec![0],
-        device_names: vec!["host".to_owned(), "gpu0".to_owned()],
-        memory_names: vec!["host".to_owned(), "gpu0".to_owned()],
-        threads: 1 + random.below(3),
-        resources: vec![("licence".to_owned(), 1.0 + random.below(2) as f64)],
-        ..Plan::default()
-    };
-    for at in 0..count {
-        for earlier in 0..at {
-            if random.below(3) == 0 {
-                plan.operands.push(StepOperand { step: StepId::at(earlier), input: 0 });
-            }
-        }
-        plan.operand_offsets.push(plan.operands.len() as u32);
-        let place = random.below(2) as u16;
-        plan.steps.push(Step {
-            kind: StepKind::Map,
-            layer: 0,
-            kernel: 0,
-            block: 0,
-            device: DeviceId(place),
-            memory: MemoryId(place),
-            bytes: 1 + random.below(5) as u64,
-            output: Step::NO_OUTPUT,
-            terms: random.below(2) as u32,
-        });
-    }
-    let slack = [random.below(4) as u64, random.below(4) as u64];
-    plan.memories = sequential_peaks(&plan)
-        .into_iter()
-        .zip(slack)
-        .map(|(peak, slack)| MemoryPlan {
-            peak: Bytes(peak),
-            results: Bytes(0),
-            budget: Some(Bytes(peak + slack)),
-        })
-        .collect();
-    plan
-}
-
-fn sequential_peaks(plan: &Plan) -> Vec<u64> {
-    let (mut held, mut peak) = (vec![0u64; 2], vec![0u64; 2]);
-    let mut unread = plan.readers();
-    for at in 0..plan.steps.len() {
-        let step = plan.steps.at(at);
-        let memory = usize::from(step.memory.0);
-        held[memory] += step.bytes;
-        peak[memory] = peak[memory].max(held[memory] + plan.terms[step.terms as usize].reserve);
-        for operand in plan.operands(StepId::at(at)) {
-            unread[operand.step.index()] -= 1;
-            if unread[operand.step.index()] == 0 {
-                let value = plan.step(operand.step);
-                held[usize::from(value.memory.0)] -= value.bytes;
-            }
-        }
-        if unread[at] == 0 {
-            held[memory] -= step.bytes;
-        }
-    }
-    peak
-}
+use crate::plans::Random;
 
 /// What a schedule may do besides running steps.
 #[derive(Clone, Copy, Default)]
-struct Trouble {
-    failures: bool,
+pub struct Trouble {
+    pub failures: bool,
     /// Memory gives out where it should be there.
-    shortage: bool,
-    cancellations: bool,
-    abandonment: bool,
+    pub shortage: bool,
+    pub cancellations: bool,
+    pub abandonment: bool,
 }
 
 /// One run as the test sees it.
@@ -167,7 +50,7 @@ struct Play<'a> {
 }
 
 /// Plays one schedule of some plans that the seed picks, checking after every event. Returns the trace.
-fn play(plans: Vec<Plan>, random: &mut Random, trouble: Trouble, seed: u64) -> Vec<Command> {
+pub fn play(plans: Vec<Plan>, random: &mut Random, trouble: Trouble, seed: u64) -> Vec<Command> {
     let threads = plans[0].threads;
     let budget = |memory: usize| plans.iter().map(|plan| plan.memories[memory].budget.unwrap().0).max();
     let budgets: Vec<u64> = (0..2).filter_map(budget).collect();
@@ -389,150 +272,4 @@ impl Play<'_> {
         assert_eq!(ledger.free_resources(), [self.licences], "seed {seed}: capacity isn't the total again");
         self.trace
     }
-}
-
-/// Some plans for one engine.
-fn random_plans(random: &mut Random, count: usize) -> Vec<Plan> {
-    let mut plans: Vec<Plan> = (0..count).map(|_| random_plan(random)).collect();
-    let threads = plans[0].threads;
-    plans.iter_mut().for_each(|plan| plan.threads = threads);
-    plans
-}
-
-#[test]
-fn no_schedule_exceeds_a_budget_or_gets_stuck() {
-    for seed in 0..10_000 {
-        let mut random = Random(seed);
-        let plans = random_plans(&mut random, 1);
-        play(plans, &mut random, Trouble::default(), seed);
-    }
-}
-
-#[test]
-fn failures_give_everything_back() {
-    for seed in 0..10_000 {
-        let mut random = Random(seed ^ 0xF00D);
-        let plans = random_plans(&mut random, 1);
-        play(plans, &mut random, Trouble { failures: true, ..Trouble::default() }, seed);
-    }
-}
-
-#[test]
-fn what_memory_gave_out_for_is_tried_again_alone_and_is_no_retry() {
-    for seed in 0..10_000 {
-        let mut random = Random(seed ^ 0x0DD);
-        let count = 1 + random.below(2);
-        let plans = random_plans(&mut random, count);
-        let trouble = Trouble { failures: seed % 2 == 0, shortage: true, ..Trouble::default() };
-        play(plans, &mut random, trouble, seed);
-    }
-}
-
-#[test]
-fn memory_that_gives_out_for_a_step_alone_ends_its_run() {
-    let mut plan = random_plan(&mut Random(1));
-    plan.terms.iter_mut().for_each(|terms| terms.retries = 9);
-    let mut reactor = Reactor::new(Ledger::new(&[None, None], &[2_000_000], 1), 1);
-    let mut commands = Vec::new();
-    let lane = plan.steps.at(0).device.0;
-    let tasks = Arc::new(Tasks::new(Arc::new(plan)));
-    let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
-    reactor.on_events(&[Event::Start(run)], &mut commands);
-    commands.clear();
-    for attempt in 0..2 {
-        reactor.on_events(&[Event::Poll { lane, room: 1, only: None }], &mut commands);
-        let Some(Command::Run { step, grant, .. }) = commands.pop() else { panic!("nothing started") };
-        let why = Failure::OutOfMemory;
-        reactor.on_events(&[Event::Failed { run, step, grant, why }], &mut commands);
-        let ends = [Command::Abort { run, step }, Command::Complete(run)];
-        assert_eq!(commands, if attempt == 0 { &[][..] } else { &ends });
-    }
-    reactor.release(run, &mut commands);
-    assert!(reactor.ledger().is_settled());
-}
-
-#[test]
-fn runs_share_one_book() {
-    for seed in 0..10_000 {
-        let mut random = Random(seed ^ 0xBEEF);
-        let count = 2 + random.below(3);
-        let plans = random_plans(&mut random, count);
-        play(plans, &mut random, Trouble { failures: seed % 2 == 0, ..Trouble::default() }, seed);
-    }
-}
-
-#[test]
-fn whatever_happens_everything_comes_back() {
-    for seed in 0..10_000 {
-        let mut random = Random(seed ^ 0xCAFE);
-        let count = 1 + random.below(4);
-        let plans = random_plans(&mut random, count);
-        let trouble = Trouble {
-            failures: true,
-            shortage: seed % 2 == 0,
-            cancellations: true,
-            abandonment: seed % 3 == 0,
-        };
-        play(plans, &mut random, trouble, seed);
-    }
-}
-
-#[test]
-fn equal_seeds_give_equal_traces() {
-    for seed in 0..500 {
-        let run = || {
-            let mut random = Random(seed);
-            let plans = random_plans(&mut random, 3);
-            play(plans, &mut random, Trouble { failures: true, ..Trouble::default() }, seed)
-        };
-        assert_eq!(run(), run(), "seed {seed}");
-    }
-}
-
-/// An attempt that may be given up must be its worker's only one, wherever it stands in its queue.
-#[test]
-fn a_step_with_a_timeout_is_no_part_of_a_bundle() {
-    let mut plan = random_plan(&mut Random(1));
-    let timed = Terms { timeout: Some(std::time::Duration::from_secs(1)), ..Terms::default() };
-    plan.terms = vec![Terms::default(), timed];
-    let step = Step { device: DeviceId(0), memory: MemoryId(0), bytes: 1, terms: 0, ..plan.steps.at(0) };
-    plan.steps = outcrop::steps::Steps::with_capacity(5);
-    [0, 0, 0, 1, 0].iter().for_each(|&terms| plan.steps.push(Step { terms, ..step }));
-    (plan.operand_offsets, plan.operands) = (vec![0; 6], Vec::new());
-    let mut reactor = Reactor::new(Ledger::new(&[None, None], &[1], 1), 1);
-    let mut commands = Vec::new();
-    let tasks = Arc::new(Tasks::new(Arc::new(plan)));
-    let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
-    reactor.on_events(&[Event::Start(run)], &mut commands);
-    let mut bundles = Vec::new();
-    for _ in 0..4 {
-        commands.clear();
-        reactor.on_events(&[Event::Poll { lane: 0, room: 9, only: None }], &mut commands);
-        let given: Vec<Command> = std::mem::take(&mut commands);
-        bundles.push(given.len());
-        for command in given {
-            let Command::Run { step, grant, .. } = command else { panic!("{command:?}") };
-            reactor.on_events(&[Event::Finished { run, step, grant, nanoseconds: 10 }], &mut commands);
-        }
-    }
-    // The first one tells how long they take.
-    assert_eq!(bundles, [1, 2, 1, 1]);
-}
-
-#[test]
-fn a_step_without_retries_is_tried_once() {
-    let mut plan = random_plan(&mut Random(1));
-    plan.terms.iter_mut().for_each(|terms| *terms = Terms { reserve: terms.reserve, ..Terms::default() });
-    let mut reactor = Reactor::new(Ledger::new(&[None, None], &[2_000_000], 1), 1);
-    let mut commands = Vec::new();
-    let lane = plan.steps.at(0).device.0;
-    let tasks = Arc::new(Tasks::new(Arc::new(plan)));
-    let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
-    reactor.on_events(&[Event::Start(run), Event::Poll { lane, room: 1, only: None }], &mut commands);
-    let Some(Command::Run { step, grant, .. }) = commands.pop() else { panic!("nothing started") };
-    commands.clear();
-    reactor.on_events(&[Event::Failed { run, step, grant, why: Failure::Retryable }], &mut commands);
-    assert_eq!(commands, [Command::Abort { run, step }, Command::Complete(run)]);
-    reactor.release(run, &mut commands);
-    assert!(reactor.ledger().is_settled());
 }
