@@ -20,6 +20,8 @@ pub mod bitmap;
 pub mod event;
 mod grants;
 pub mod ledger;
+#[cfg(test)]
+mod model;
 mod pick;
 pub mod profile;
 mod run;
@@ -45,7 +47,7 @@ pub use tasks::{Demand, Need, Tasks};
 pub const BUNDLE_NANOSECONDS: u32 = 20_000;
 
 /// The state of all runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reactor {
     ledger: Ledger,
     workers: usize,
@@ -62,7 +64,7 @@ pub struct Reactor {
     stale: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     tasks: Arc<Tasks>,
     run: Run,
