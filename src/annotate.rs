@@ -30,7 +30,7 @@
 //! | `resources` | name → finite number ≥ 0, counted in millionths; `GPU` means `gpu` | per name, inner; 0 takes an outer one away | when equal, 0 as absent | yes | the planner; the ledger |
 //! | `workers` | names or globs, at least one | inner | when the same devices are left | no | the planner |
 //! | `allow_other_workers` | `true` or `false`, default `false`: `workers` is a preference | inner | when equal, absent as `false` | no | the planner |
-//! | `timeout` | more than nothing: `"30 s"` | inner | when both absent | yes | the driver, when the attempt ends |
+//! | `timeout` | more than nothing: `"30 s"` | inner | when both absent | yes | the engine: where the task [asks](crate::task::check), when the attempt ends, and by giving up one that goes on |
 //! | `checkpoint` | `true` or `false`, default `false`: an earlier run's blocks are resumed from | inner | with what it reads; never with what reads it | no | the planner; the resume directory |
 //! | any other | any JSON value | inner | never in the way; each source layer keeps its own | yes | handed to report and observer |
 //!

@@ -1,5 +1,8 @@
 //! What a run did and why, as data that serialises to the `--json` object and as tables that people read.
 
+mod figures;
+pub mod trace;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -14,6 +17,8 @@ use crate::graph::value_spec::ValueKind;
 use crate::machine::{Backend, Machine, MemoryId};
 use crate::steps::{Plan, PlanLayer, TransferEdge};
 use crate::units::{Bytes, format_seconds};
+
+pub use figures::{SpillReport, UseReport};
 
 /// A whole run, or, with `run_s` absent, a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -33,6 +38,12 @@ pub struct Report {
     /// Seconds that the run took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_s: Option<f64>,
+    /// What was moved to disk and back, where the plan does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spill: Option<SpillReport>,
+    /// What was really in use of the memories, where that is known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub memory_use: Vec<UseReport>,
     /// The files written.
     pub outputs: Vec<String>,
     /// What became of the resume directory, where there is one.
@@ -154,6 +165,8 @@ impl Report {
             predicted_s: plan.predicted_s,
             plan_s,
             run_s: None,
+            spill: None,
+            memory_use: Vec::new(),
             outputs: plan.layers.iter().filter_map(sink).collect(),
             resume: None,
         }
@@ -169,6 +182,8 @@ impl Report {
         report.transfers = transfers(plan, &record.transfers);
         report.peak_bytes =
             plan.memory_names.iter().cloned().zip(record.peak_bytes.iter().copied()).collect();
+        report.spill = record.spill.as_ref().map(SpillReport::of);
+        report.memory_use = record.usage.iter().map(|usage| UseReport::of(usage, plan)).collect();
         report.run_s = Some(record.wall_s);
         report
     }
@@ -284,6 +299,7 @@ impl fmt::Display for Report {
         self.write_transfers(f)?;
         self.write_resume(f)?;
         self.write_memory(f)?;
+        self.write_figures(f)?;
         let predicted = format_seconds(self.predicted_s);
         let Some(run_s) = self.run_s else { return writeln!(f, "time: predicted {predicted}") };
         let (plan_s, run_s) = (format_seconds(self.plan_s), format_seconds(run_s));
@@ -300,8 +316,9 @@ impl Report {
         devices.dedup();
         let tasks: u64 = self.layers.iter().map(|layer| layer.tasks).sum();
         let peaks = self.peak_bytes.iter().filter(|(_, peak)| **peak > 0);
+        let place = |memory: &str| if memory == "disk" { "on" } else { "in" };
         let peaks: Vec<String> =
-            peaks.map(|(memory, peak)| format!("{} in {memory}", Bytes(*peak))).collect();
+            peaks.map(|(memory, peak)| format!("{} {} {memory}", Bytes(*peak), place(memory))).collect();
         format!(
             "plan: {} layers, {tasks} tasks on {}; transfers: {}; peak {}; predicted {}",
             self.layers.len(),
@@ -406,6 +423,14 @@ impl Report {
         }
         let notes = self.resume.iter().flat_map(|resume| &resume.notes);
         notes.into_iter().try_for_each(|note| writeln!(f, "note: {folder}: {note}"))
+    }
+
+    /// What went to disk, and memory in excess of what was granted.
+    fn write_figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moved = self.spill.iter().filter(|spill| spill.blocks_written > 0);
+        moved.into_iter().try_for_each(|spill| writeln!(f, "{spill}"))?;
+        let mut over = self.memory_use.iter().filter(|one| one.excess_bytes.is_some());
+        over.try_for_each(|one| writeln!(f, "{one}"))
     }
 
     /// Chunks that nobody asked for are said.

@@ -12,6 +12,7 @@ use crate::device::contract::Device;
 use crate::device::host::Host;
 use crate::device::probe;
 use crate::error::Error;
+use crate::exec::pinning::CAN_PIN;
 use crate::exec::{
     Control, Devices, Engine, ExecError, Limits, Outcome, ResultValue, RunInputs, RunOptions, Running, Trace,
 };
@@ -65,6 +66,8 @@ pub struct Completed {
     pub results: Vec<ResultValue>,
     /// What happened.
     pub report: Report,
+    /// The plan that was run: the one that was prepared, or another one where kept blocks were lost.
+    pub plan: Arc<Plan>,
     /// Every attempt at a step of the plan, when the [`Control`] was told to trace.
     pub trace: Option<Trace>,
 }
@@ -74,7 +77,7 @@ impl Session {
     pub fn new(config: Config) -> Self {
         let inventory = probe::inventory();
         let mut session = Session::on(inventory.machine, config);
-        session.notes = inventory.notes;
+        session.notes.splice(0..0, inventory.notes);
         session
     }
 
@@ -84,7 +87,8 @@ impl Session {
         let devices = vec![None; machine.devices.len()];
         let engine = Engine::new(&limits(&machine, &settings));
         let resume = Resume::new(settings.resume.as_deref());
-        Session { machine, settings, notes: Vec::new(), open: Mutex::new(devices), engine, resume }
+        let notes = notes(&settings);
+        Session { machine, settings, notes, open: Mutex::new(devices), engine, resume }
     }
 
     /// The session with default annotations for all layers that don't say otherwise, inside those it has.
@@ -111,7 +115,7 @@ impl Session {
         &self.settings
     }
 
-    /// What was odd when the devices were looked for.
+    /// What was odd when the devices were looked for, and settings that come to nothing here.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -227,7 +231,12 @@ impl Session {
         }
     }
 
-    async fn run_async(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
+    /// As [`Session::run`], for code that awaits: the run is handed in when the future is first polled, and cancelled when
+    /// it is dropped.
+    ///
+    /// # Errors
+    /// As [`Session::run`].
+    pub async fn run_async(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
         let (mut again, mut left) = (None, LOST_CHUNKS_MAX);
         loop {
             let prepared = again.as_ref().unwrap_or(prepared);
@@ -246,7 +255,7 @@ impl Session {
             spill_limit: spill_limit(&self.settings),
             ..RunInputs::default()
         };
-        let options = RunOptions { inputs, ..RunOptions::default() };
+        let options = RunOptions { inputs, priority: control.priority() };
         Ok(self.engine.submit(&prepared.plan, &devices, options, control)?)
     }
 
@@ -275,7 +284,7 @@ impl Session {
         let mut report = Report::of_run(plan, &self.machine, &outcome.record, prepared.plan_s);
         report.resume = self.resume.report()?;
         let results = plan.requested.iter().map(|&at| outcome.results[at as usize].clone()).collect();
-        Ok(Completed { results, report, trace: outcome.record.trace })
+        Ok(Completed { results, report, plan: plan.clone(), trace: outcome.record.trace })
     }
 
     /// Removes from the resume directory whatever no plan of this session could use, and returns how many blocks that
@@ -332,7 +341,16 @@ fn limits(machine: &Machine, settings: &Settings) -> Limits {
         memories: (0..machine.memories.len()).map(memory).chain([spill_limit(settings)]).collect(),
         resources: settings.resources.values().copied().collect(),
         devices: machine.devices.len(),
+        pin_threads: settings.pin_threads,
     }
+}
+
+/// Settings that come to nothing here.
+fn notes(settings: &Settings) -> Vec<String> {
+    let idle = settings.pin_threads && !CAN_PIN;
+    idle.then(|| "threads can't be pinned to cores on this system; they run anywhere".to_owned())
+        .into_iter()
+        .collect()
 }
 
 /// The disk comes behind the machine's memories.

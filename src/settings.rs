@@ -11,6 +11,8 @@ use crate::units::Bytes;
 pub struct Config {
     /// Worker threads of the host pool.
     pub threads: Option<usize>,
+    /// Whether each host thread stays on one core.
+    pub pin_threads: Option<bool>,
     /// Budget of anonymous host memory.
     pub memory: Option<Bytes>,
     /// Whether values may be spilled to disk.
@@ -57,6 +59,7 @@ impl Config {
     pub fn or(self, other: Config) -> Config {
         Config {
             threads: self.threads.or(other.threads),
+            pin_threads: self.pin_threads.or(other.pin_threads),
             memory: self.memory.or(other.memory),
             spill: self.spill.or(other.spill),
             spill_dir: self.spill_dir.or(other.spill_dir),
@@ -76,6 +79,7 @@ impl Config {
     pub fn resolve(self, cores: usize) -> Settings {
         Settings {
             threads: self.threads.unwrap_or(cores).clamp(1, 1024),
+            pin_threads: self.pin_threads.unwrap_or(false),
             memory: self.memory,
             spill: self.spill.unwrap_or(true),
             spill_dir: self.spill_dir,
@@ -97,6 +101,8 @@ impl Config {
 pub struct Settings {
     /// Worker threads of the host pool, at least 1.
     pub threads: usize,
+    /// Each host thread stays on one core of those that the process may use; only on Linux.
+    pub pin_threads: bool,
     /// Budget of anonymous host memory; `None` leaves the machine's own limit.
     pub memory: Option<Bytes>,
     /// A plan above its budget moves values to disk and back; without this it is refused.

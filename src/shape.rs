@@ -143,6 +143,15 @@ impl Region {
     pub fn end(&self, axis: usize) -> usize {
         self.origin[axis] + self.shape[axis]
     }
+
+    /// What two regions of one array have in common; without elements where that is nothing.
+    pub fn common(&self, other: &Region) -> Region {
+        let axes = 0..self.shape.len();
+        let origin: Shape = axes.clone().map(|axis| self.origin[axis].max(other.origin[axis])).collect();
+        let end = |axis: usize| self.end(axis).min(other.end(axis));
+        let shape = axes.map(|axis| end(axis).saturating_sub(origin[axis])).collect();
+        Region { origin, shape }
+    }
 }
 
 impl fmt::Display for Region {

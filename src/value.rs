@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use crate::block::Block;
 
-/// A block of an array, or an object.
+/// A block of an array, or an object. Clones are handles to the same one.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A typed, strided piece of some device's memory.
-    Block(Block),
+    Block(Arc<Block>),
     /// Any Rust value, on the host.
     Object(Object),
 }
@@ -83,7 +83,7 @@ impl Value {
 
 impl From<Block> for Value {
     fn from(block: Block) -> Self {
-        Value::Block(block)
+        Value::Block(Arc::new(block))
     }
 }
 

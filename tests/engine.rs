@@ -265,3 +265,38 @@ fn a_trace_has_every_attempt() {
     assert_eq!(steps, (0..prepared.plan.steps.len() as u32).collect::<Vec<_>>());
     assert!(trace.iter().all(|attempt| !attempt.failed && attempt.worker < 3));
 }
+
+#[test]
+fn a_run_that_was_cancelled_before_it_began_does_nothing() {
+    let session = session(1);
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counts = calls.clone();
+    let call = Delayed::<usize>::call("counts", (), move || counts.fetch_add(1, Ordering::SeqCst));
+    let prepared = session.prepare(&[call.layer().unwrap().clone()]).unwrap();
+    for _ in 0..100 {
+        let control = Control::new();
+        control.cancel();
+        let error = session.run(&prepared, &control).map(|_| ()).unwrap_err();
+        assert!(matches!(exec_error(&error), ExecError::Cancelled), "{error}");
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+    assert_eq!(session.compute(&Delayed::<u64>::call("after", (), || 3)).unwrap(), 3.into());
+}
+
+/// The function cancels its own run: whatever waits for it never starts, however short it is.
+#[test]
+fn a_run_that_cancels_itself_starts_nothing_more() {
+    let session = session(2);
+    for _ in 0..200 {
+        let control = Control::new();
+        let handle = control.clone();
+        let stops = Delayed::<u64>::call("stops", (), move || {
+            handle.cancel();
+            1
+        });
+        let after = Delayed::<u64>::call("after", (&stops,), |one: &u64| one + 1);
+        let prepared = session.prepare(&[after.layer().unwrap().clone()]).unwrap();
+        let error = session.run(&prepared, &control).map(|_| ()).unwrap_err();
+        assert!(matches!(exec_error(&error), ExecError::Cancelled), "{error}");
+    }
+}

@@ -37,6 +37,7 @@ gx = "gx.png"
 
 [settings]
 threads = 2
+pin_threads = true
 memory = "512 MiB"
 spill = true
 spill_dir = "/scratch"

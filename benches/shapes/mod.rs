@@ -77,7 +77,7 @@ impl CustomOp for Bump {
             Shape::Chain => read(block.checked_sub(1)),
             Shape::Grid { side } => {
                 read(block.checked_sub(side));
-                read((block % side > 0).then(|| block - 1));
+                read((!block.is_multiple_of(side)).then(|| block - 1));
             }
             Shape::Tree => {
                 // Numbered from the root: the children of n are 2n + 1 and 2n + 2.

@@ -26,24 +26,35 @@ impl Table {
 
     /// One figure, what is promised of it, and their ratio: at most 1 where the promise is kept.
     pub fn row(&self, case: &str, value: f64, unit: &str, bound: f64) {
-        self.print(case, value, unit, bound, value / bound);
+        self.print(case, value, unit, Some((bound, value / bound)));
     }
 
     /// One figure of which more is better.
     #[allow(dead_code)] // some benches have none
     pub fn row_at_least(&self, case: &str, value: f64, unit: &str, bound: f64) {
-        self.print(case, value, unit, bound, bound / value);
+        self.print(case, value, unit, Some((bound, bound / value)));
     }
 
-    fn print(&self, case: &str, value: f64, unit: &str, bound: f64, ratio: f64) {
-        if self.is_json {
-            println!(
-                "{{\"bench\":\"{}\",\"case\":\"{case}\",\"value\":{value:.4},\"unit\":\"{unit}\",\
-                 \"reach\":{bound:.3},\"peer\":\"bound\",\"ratio\":{ratio:.4}}}",
-                self.bench
-            );
-        } else {
-            println!("{case:46} {value:10.3} {unit:8} {bound:8.2} {ratio:7.3}");
+    /// One figure of which nothing is promised.
+    #[allow(dead_code)] // some benches have none
+    pub fn figure(&self, case: &str, value: f64, unit: &str) {
+        self.print(case, value, unit, None);
+    }
+
+    fn print(&self, case: &str, value: f64, unit: &str, promised: Option<(f64, f64)>) {
+        let bench = self.bench;
+        match (self.is_json, promised) {
+            (true, Some((bound, ratio))) => println!(
+                "{{\"bench\":\"{bench}\",\"case\":\"{case}\",\"value\":{value:.4},\"unit\":\"{unit}\",\
+                 \"reach\":{bound:.3},\"peer\":\"bound\",\"ratio\":{ratio:.4}}}"
+            ),
+            (true, None) => println!(
+                "{{\"bench\":\"{bench}\",\"case\":\"{case}\",\"value\":{value:.4},\"unit\":\"{unit}\"}}"
+            ),
+            (false, Some((bound, ratio))) => {
+                println!("{case:46} {value:10.3} {unit:8} {bound:8.2} {ratio:7.3}");
+            }
+            (false, None) => println!("{case:46} {value:10.3} {unit:8}"),
         }
     }
 }

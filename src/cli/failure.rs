@@ -28,9 +28,12 @@ pub(super) enum Failure {
         /// Why.
         source: std::io::Error,
     },
-    /// A picture can't be written.
+    /// A picture or a trace can't be written; nothing has run.
     #[error(transparent)]
     Draw(#[from] OutputError),
+    /// The trace can't be written; the run is over.
+    #[error("the run is done, and its trace isn't: {0}")]
+    Trace(OutputError),
     /// The folder for the outputs can't be made.
     #[error("cannot make the folder {}: {source}", path.display())]
     Folder {
@@ -51,6 +54,7 @@ impl Failure {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             Failure::Rejected(_) | Failure::Read { .. } | Failure::Draw(_) | Failure::Folder { .. } => 2,
+            Failure::Trace(_) => 1,
             Failure::Session(error) => match (error.class(), &**error) {
                 (ErrorClass::Unsatisfiable, _) => 3,
                 // A closure that panics is the user's, but it was found by running it.
@@ -63,6 +67,7 @@ impl Failure {
     fn class(&self) -> ErrorClass {
         match self {
             Failure::Session(error) => error.class(),
+            Failure::Trace(_) => ErrorClass::Resource,
             _ => ErrorClass::User,
         }
     }

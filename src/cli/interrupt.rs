@@ -1,4 +1,4 @@
-//! Ctrl-C: the first stops the run, the second ends the process.
+//! Ctrl-C: the first stops the run, the second ends the process. A file that grows beyond its limit ends neither.
 
 use std::sync::Arc;
 
@@ -35,6 +35,9 @@ impl Signals {
     fn register(runtime: &Runtime) -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         let _inside = runtime.enter();
+        // Once somebody listens, a write beyond the limit of a file's size is an error like that of a full disk, whose
+        // message says which file; by default it ends the process, and leaves its temporary files behind.
+        drop(signal(SignalKind::from_raw(FILE_SIZE_SIGNAL))?);
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -48,6 +51,10 @@ impl Signals {
         }
     }
 }
+
+/// `SIGXFSZ`.
+#[cfg(unix)]
+const FILE_SIZE_SIGNAL: i32 = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 31 } else { 25 };
 
 #[cfg(not(unix))]
 struct Signals;

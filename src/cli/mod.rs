@@ -9,6 +9,7 @@ mod interrupt;
 mod plan;
 mod progress;
 mod run;
+mod trace;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,9 @@ struct PipelineArguments {
     /// Host threads [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Keep each host thread on one core (Linux)
+    #[arg(long)]
+    pin_threads: bool,
     /// Budget of host memory, such as 512MiB
     #[arg(long, value_name = "SIZE")]
     memory: Option<Bytes>,
@@ -92,6 +96,7 @@ impl PipelineArguments {
     fn config(&self, pipeline: &Pipeline) -> Config {
         let flags = Config {
             threads: self.threads.map(usize::from),
+            pin_threads: self.pin_threads.then_some(true),
             memory: self.memory,
             spill: self.no_spill.then_some(false),
             spill_dir: self.spill_dir.clone(),

@@ -36,6 +36,11 @@ pub trait Memory: Send + Sync {
 
     /// Bytes in buffers that are alive.
     fn used(&self) -> usize;
+
+    /// Bytes in buffers that were given back and wait for reuse; 0 where none do.
+    fn pooled(&self) -> usize {
+        0
+    }
 }
 
 /// Makes programs of kernels.

@@ -10,6 +10,7 @@ use crate::exec::control::Control;
 use crate::exec::engine::{Devices, Outcome, RunOptions};
 use crate::exec::error::ExecError;
 use crate::exec::pool::Pool;
+use crate::exec::usage::Meter;
 use crate::exec::work::Work;
 use crate::steps::Plan;
 
@@ -22,6 +23,8 @@ pub(super) struct Active {
     pub(super) started: Instant,
     /// How deep it is nested in steps that wait.
     pub(super) depth: u16,
+    /// Looks at what the run takes, from when there is room for it.
+    pub(super) meter: OnceLock<Meter>,
     /// Made when there is room for the run.
     pub(super) work: OnceLock<Work>,
     pub(super) done: Done,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::exec::error::StepError;
+use crate::exec::trace::Trace;
 use crate::ids::StepId;
 use crate::key::{Key, KeyError};
 use crate::panics;
@@ -29,6 +30,9 @@ struct State {
     is_watched: bool,
     is_observed: bool,
     is_traced: bool,
+    priority: f64,
+    /// What a run that didn't end well did, with its plan.
+    left: Mutex<Option<(Arc<Plan>, Trace)>>,
     /// Called when somebody cancels.
     on_cancel: Mutex<Vec<Box<dyn Fn() + Send>>>,
 }
@@ -84,6 +88,27 @@ impl Control {
     /// handle is cloned.
     pub fn with_deadline(self, deadline: Duration) -> Self {
         self.with(|state| state.deadline = Some(deadline))
+    }
+
+    /// Of several runs of a session, the steps of one of higher priority start first; 0 where nobody says otherwise. What
+    /// isn't finite counts as 0. To be said before the handle is cloned.
+    pub fn with_priority(self, priority: f64) -> Self {
+        self.with(|state| state.priority = if priority.is_finite() { priority } else { 0.0 })
+    }
+
+    /// The priority of the run among others.
+    pub fn priority(&self) -> f64 {
+        self.0.priority
+    }
+
+    /// What a [traced](Control::traced) run did that has failed or was cancelled, and the plan that its steps are of;
+    /// once. A run that ends well hands its trace over with the results.
+    pub fn take_trace(&self) -> Option<(Arc<Plan>, Trace)> {
+        self.0.left.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(super) fn leave_trace(&self, plan: &Arc<Plan>, trace: Trace) {
+        *self.0.left.lock().unwrap_or_else(PoisonError::into_inner) = Some((plan.clone(), trace));
     }
 
     fn with(mut self, change: impl FnOnce(&mut State)) -> Self {

@@ -45,6 +45,9 @@ pub struct Limits {
     pub resources: Vec<f64>,
     /// Devices of the machine, the host among them.
     pub devices: usize,
+    /// Whether each host worker stays on one core of those that the process may use; more workers than cores share
+    /// them. Linux only; elsewhere it does nothing.
+    pub pin_threads: bool,
 }
 
 impl Limits {
@@ -55,6 +58,7 @@ impl Limits {
             memories: plan.memories.iter().map(|memory| memory.budget.map(|bytes| bytes.0)).collect(),
             resources: plan.resources.iter().map(|(_, amount)| *amount).collect(),
             devices: plan.device_names.len().max(1),
+            pin_threads: false,
         }
     }
 
@@ -129,6 +133,7 @@ impl Engine {
             control: control.clone(),
             started: Instant::now(),
             depth,
+            meter: OnceLock::new(),
             work: OnceLock::new(),
             done: Done::default(),
         });

@@ -5,21 +5,25 @@
 //! under way at once, in one book of memory and resources. Workers sleep when there is nothing to do.
 //!
 //! - [`engine`]: submitting and waiting. `pool` and `worker`: threads around the reactor. `active`: a run under way.
-//!   `nested`: work that a step submits. `timer`: what is due later. `posts`: attempts that must end in time.
-//! - `work`: doing one step. [`control`]: cancelling, watching, observing. [`trace`], [`record`]: what happened.
+//!   `nested`: work that a step submits. `timer`, `due`: what is due later. `posts`: attempts that must end in time.
+//! - `work`: doing one step. [`control`]: cancelling, watching, observing. [`trace`], [`record`], [`usage`]: what
+//!   happened. [`pinning`]: workers on cores of their own.
 
 mod active;
 pub mod control;
+mod due;
 pub mod engine;
 pub mod error;
 pub mod inputs;
 mod nested;
+pub mod pinning;
 mod pool;
 mod posts;
 pub mod record;
 mod threads;
 mod timer;
 pub mod trace;
+pub mod usage;
 mod work;
 mod worker;
 
@@ -29,4 +33,5 @@ pub use error::{ExecError, StepError};
 pub use inputs::RunInputs;
 pub use record::RunRecord;
 pub use trace::Trace;
+pub use usage::Usage;
 pub use work::ResultValue;

@@ -6,17 +6,18 @@
 //! done by whichever worker is there first, outside the lock.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::exec::active::Active;
+use crate::exec::due::{Due, GLANCE};
 use crate::exec::engine::{Limits, Outcome};
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::posts::{Post, Posts, grace};
 use crate::exec::record::Books;
 use crate::exec::threads::Threads;
 use crate::exec::timer::Timer;
+use crate::exec::usage::Meter;
 use crate::exec::work::Work;
 use crate::ids::StepId;
 use crate::panics;
@@ -28,9 +29,6 @@ use crate::value::Value;
 const BACK_OFF: Duration = Duration::from_millis(10);
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
 
-/// How often those who watch are told.
-const GLANCE: Duration = Duration::from_millis(50);
-
 /// What workers share.
 pub(super) struct Pool {
     core: Mutex<Core>,
@@ -38,7 +36,7 @@ pub(super) struct Pool {
     wake: Vec<Condvar>,
     /// Steps that wait for work of their own sleep here.
     wake_helpers: Condvar,
-    timer: Timer<Due>,
+    pub(super) timer: Timer<Due>,
     limits: Limits,
     threads: Threads,
 }
@@ -51,6 +49,8 @@ pub(super) struct Core {
     todo: VecDeque<Todo>,
     /// Sleeping workers of each lane.
     pub(super) idle: Vec<usize>,
+    /// Workers of each lane that do short steps: they will look for more in no time.
+    pub(super) brief: Vec<usize>,
     /// Sleeping steps that wait for work of their own.
     helpers: usize,
     pub(super) posts: Posts,
@@ -73,15 +73,6 @@ enum Todo {
     End(RunId),
 }
 
-/// What the timer tells.
-enum Due {
-    Retry(Weak<Active>, RunId, StepId),
-    Glance(Weak<Active>, RunId),
-    Deadline(Weak<Active>, RunId, Duration),
-    /// An attempt, by ticket, should have ended.
-    Overdue(u64),
-}
-
 impl Pool {
     pub(super) fn new(limits: &Limits) -> Self {
         let lanes = limits.devices.max(1) + 2;
@@ -93,6 +84,7 @@ impl Pool {
                 runs: Vec::new(),
                 todo: VecDeque::new(),
                 idle: vec![0; lanes],
+                brief: vec![0; lanes],
                 helpers: 0,
                 posts: Posts::default(),
                 is_over: false,
@@ -126,8 +118,19 @@ impl Pool {
 
     /// One sleeper for each lane that has ready steps; each one that starts working wakes the next.
     pub(super) fn wake_others(&self, core: &Core) {
-        for (lane, idle) in core.idle.iter().enumerate() {
-            if *idle > 0 && ((lane == 0 && !core.todo.is_empty()) || core.reactor.ready(lane as Lane) > 0) {
+        self.wake_beside(core, None);
+    }
+
+    /// As [`wake_others`](Pool::wake_others), by a worker that will look for steps of lane `back_soon` in no time: it
+    /// wakes nobody for less than waking takes.
+    pub(super) fn wake_beside(&self, core: &Core, back_soon: Option<Lane>) {
+        for (lane, _) in core.idle.iter().enumerate().filter(|(_, idle)| **idle > 0) {
+            let has_steps = if back_soon == Some(lane as Lane) {
+                core.reactor.is_worth_waking(lane as Lane)
+            } else {
+                core.reactor.ready(lane as Lane) > 0
+            };
+            if has_steps || (lane == 0 && !core.todo.is_empty()) {
                 self.wake[lane].notify_one();
             }
         }
@@ -181,12 +184,23 @@ impl Pool {
 
     /// Does what is to be done at the borders of runs, outside the lock; whether there was anything.
     pub(super) fn do_next(self: &Arc<Self>, core: &mut MutexGuard<'_, Core>) -> Option<Chore> {
-        let todo = core.todo.pop_front()?;
-        Some(match todo {
-            Todo::Submit(active) => Chore::Submit(active),
-            Todo::Prepare(run) => Chore::Prepare(run, core.runs[run.0 as usize].as_ref()?.active.clone()),
-            Todo::End(run) => Chore::End(run, Box::new(core.runs[run.0 as usize].take()?)),
-        })
+        while let Some(todo) = core.todo.pop_front() {
+            match todo {
+                Todo::Submit(active) => return Some(Chore::Submit(active)),
+                // A run that was cancelled before it could begin may be gone.
+                Todo::Prepare(run) => {
+                    if let Some(slot) = core.run(run) {
+                        return Some(Chore::Prepare(run, slot.active.clone()));
+                    }
+                }
+                Todo::End(run) => {
+                    if let Some(slot) = core.runs[run.0 as usize].take() {
+                        return Some(Chore::End(run, Box::new(slot)));
+                    }
+                }
+            }
+        }
+        None
     }
 
     pub(super) fn carry_out(self: &Arc<Self>, chore: Chore) {
@@ -204,6 +218,7 @@ impl Pool {
             .iter()
             .zip(&self.limits.memories)
             .any(|(demand, limit)| limit.is_some_and(|limit| demand.total > limit / 2));
+        self.listen(&active);
         let mut guard = self.lock();
         let core = &mut *guard;
         let standing = Standing { priority: active.options.priority, depth: active.depth };
@@ -215,10 +230,13 @@ impl Pool {
                 let books = Books::new(&active);
                 core.runs[run.0 as usize] =
                     Some(Slot { active: active.clone(), books, failure: None, is_tight });
+                if active.control.is_cancelled() {
+                    core.reactor.on_events(&[Event::Cancel(run)], &mut core.commands);
+                }
                 self.obey(core, &mut Vec::new());
                 self.wake_others(core);
                 drop(guard);
-                self.listen(run, &active);
+                self.time(run, &active);
             }
             Err(refusal) => {
                 drop(guard);
@@ -234,21 +252,24 @@ impl Pool {
         }
     }
 
-    /// Hears of cancellation, and shows those who watch how far the run is.
-    fn listen(self: &Arc<Self>, run: RunId, active: &Arc<Active>) {
+    /// Hears of cancellation, from before the run can begin: what comes before that, [`Pool::take_in`] looks for.
+    fn listen(self: &Arc<Self>, active: &Arc<Active>) {
         let (pool, handle) = (Arc::downgrade(self), Arc::downgrade(active));
         active.control.on_cancel(move || {
             if let (Some(pool), Some(active)) = (pool.upgrade(), handle.upgrade()) {
-                pool.tell(run, &active, Event::Cancel(run));
+                let run = pool.lock().run_of(&active);
+                run.into_iter().for_each(|run| pool.tell(run, &active, Event::Cancel(run)));
             }
         });
+    }
+
+    /// Remembers when to look after a run.
+    fn time(&self, run: RunId, active: &Arc<Active>) {
         if let Some(limit) = active.control.deadline() {
             let due = Due::Deadline(Arc::downgrade(active), run, limit);
             self.timer.set(active.started + limit, due);
         }
-        if active.control.is_watched() {
-            self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(active), run));
-        }
+        self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(active), run));
     }
 
     /// The end of a run is told to whoever waits for it, inside a step or not.
@@ -262,7 +283,7 @@ impl Pool {
     }
 
     /// Tells the reactor of something that no worker reports; nothing if the run is over.
-    fn tell(&self, run: RunId, active: &Arc<Active>, event: Event) {
+    pub(super) fn tell(&self, run: RunId, active: &Arc<Active>, event: Event) {
         let mut guard = self.lock();
         let core = &mut *guard;
         if !core.is_run(run, active) {
@@ -276,6 +297,7 @@ impl Pool {
     }
 
     fn prepare(&self, run: RunId, active: &Arc<Active>) {
+        active.meter.get_or_init(|| Meter::new(&active.plan, &active.devices));
         let prepared =
             panics::caught(|| Work::prepare(&active.plan, &active.devices, &active.options.inputs));
         let prepared = prepared.unwrap_or_else(|message| Err(ExecError::Value { message }));
@@ -299,6 +321,10 @@ impl Pool {
             let core = self.lock();
             (core.reactor.unfinished(run), core.reactor.peaks(run))
         };
+        if let Some(meter) = active.meter.get() {
+            meter.look(&active.devices, |memory| self.lock().reactor.ledger().held(memory));
+            books.record.usage = meter.usage(&peaks);
+        }
         let mut results = Vec::new();
         if let Some(work) = active.work.get() {
             books.record.spill = work.spill_figures();
@@ -316,6 +342,10 @@ impl Pool {
         self.wake_others(core);
         drop(guard);
         active.control.watch(&books.finished);
+        if failure.is_some() || unfinished > 0 {
+            let trace = books.record.trace.take();
+            trace.into_iter().for_each(|trace| active.control.leave_trace(&active.plan, trace));
+        }
         let result = match failure {
             Some(failure) => Err(failure),
             None if unfinished > 0 && active.control.is_cancelled() => Err(ExecError::Cancelled),
@@ -360,39 +390,6 @@ impl Pool {
             false
         });
     }
-
-    /// The timer's thread.
-    pub(super) fn watch_time(self: &Arc<Self>) {
-        while let Some(due) = self.timer.next() {
-            match due {
-                Due::Retry(active, run, step) => {
-                    if let Some(active) = active.upgrade() {
-                        self.tell(run, &active, Event::RetryDue { run, step });
-                    }
-                }
-                Due::Deadline(active, run, limit) => {
-                    if let Some(active) = active.upgrade() {
-                        let mut core = self.lock();
-                        if core.is_run(run, &active) {
-                            core.fail(run, ExecError::Deadline { limit });
-                        }
-                        drop(core);
-                        active.control.flag().store(true, Ordering::Release);
-                        self.tell(run, &active, Event::Cancel(run));
-                    }
-                }
-                Due::Overdue(ticket) => self.give_up(ticket),
-                Due::Glance(active, run) => {
-                    let Some(active) = active.upgrade() else { continue };
-                    let finished = self.lock().slot(run, &active).map(|slot| slot.books.finished.clone());
-                    if let Some(finished) = finished {
-                        active.control.watch(&finished);
-                        self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(&active), run));
-                    }
-                }
-            }
-        }
-    }
 }
 
 impl Pool {
@@ -405,7 +402,7 @@ impl Pool {
     }
 
     /// An attempt that is long overdue: the run goes on without its thread and without what it holds.
-    fn give_up(self: &Arc<Self>, ticket: u64) {
+    pub(super) fn give_up(self: &Arc<Self>, ticket: u64) {
         let mut guard = self.lock();
         let core = &mut *guard;
         let Some(post) = core.posts.give_up(ticket) else { return };
@@ -447,11 +444,11 @@ impl Core {
         self.runs.iter().position(is_it).map(|at| RunId(at as u32))
     }
 
-    fn slot(&mut self, run: RunId, active: &Arc<Active>) -> Option<&mut Slot> {
+    pub(super) fn slot(&mut self, run: RunId, active: &Arc<Active>) -> Option<&mut Slot> {
         self.run(run).filter(|slot| Arc::ptr_eq(&slot.active, active))
     }
 
-    fn is_run(&mut self, run: RunId, active: &Arc<Active>) -> bool {
+    pub(super) fn is_run(&mut self, run: RunId, active: &Arc<Active>) -> bool {
         self.slot(run, active).is_some()
     }
 

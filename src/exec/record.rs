@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::exec::active::Active;
 use crate::exec::trace::Trace;
+use crate::exec::usage::Usage;
 use crate::ids::StepId;
 use crate::steps::TransferEdge;
 use crate::store::Figures;
@@ -22,6 +23,8 @@ pub struct RunRecord {
     pub peak_bytes: Vec<u64>,
     /// Seconds from start to end.
     pub wall_s: f64,
+    /// What was really taken of the memories that the plan uses, as far as it can be measured.
+    pub usage: Vec<Usage>,
     /// What was spilled to disk and read back, where the plan spills.
     pub spill: Option<Figures>,
     /// Every attempt, when somebody [asked](crate::exec::Control::traced).

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crate::exec::error::ExecError;
+use crate::exec::pinning;
 use crate::exec::pool::Pool;
 use crate::exec::worker::Worker;
 use crate::panics;
@@ -17,12 +18,16 @@ struct Started {
     /// For each lane, whether its workers are there.
     lanes: Vec<bool>,
     workers: u16,
+    /// The cores to pin the host's workers to; empty when they aren't pinned.
+    cores: Vec<usize>,
     handles: Vec<Handle>,
 }
 
 struct Handle {
     worker: Option<u16>,
     lane: Lane,
+    /// Which of its lane's workers it is.
+    seat: usize,
     thread: JoinHandle<()>,
 }
 
@@ -32,15 +37,18 @@ impl Threads {
         let mut started = self.lock();
         if started.lanes.is_empty() {
             started.lanes = vec![false; pool.limits().devices.max(1) + 2];
+            if pool.limits().pin_threads {
+                started.cores = pinning::cores();
+            }
             let pool = pool.clone();
-            started.spawn("outcrop-timer", None, 0, move || pool.watch_time())?;
+            started.spawn("outcrop-timer", None, (0, 0), move || pool.watch_time())?;
         }
         for lane in plan.steps.classes().iter().map(|step| plan.lane_of(step)).chain([0]) {
             if started.lanes.get(usize::from(lane)).is_none_or(|is_there| *is_there) {
                 continue;
             }
-            for _ in 0..if lane == 0 { pool.limits().threads.max(1) } else { 1 } {
-                started.worker(pool, lane)?;
+            for seat in 0..if lane == 0 { pool.limits().threads.max(1) } else { 1 } {
+                started.worker(pool, lane, seat)?;
             }
             started.lanes[usize::from(lane)] = true;
         }
@@ -51,9 +59,12 @@ impl Threads {
     pub(super) fn replace(&self, pool: &Arc<Pool>, worker: u16) {
         let mut started = self.lock();
         let at = started.handles.iter().position(|handle| handle.worker == Some(worker));
-        let lane = at.map_or(0, |at| started.handles.swap_remove(at).lane);
+        let (lane, seat) = at.map_or((0, 0), |at| {
+            let Handle { lane, seat, .. } = started.handles.swap_remove(at);
+            (lane, seat)
+        });
         // Without another thread the lane has one less; the last one's absence can't be mended.
-        let _ = started.worker(pool, lane);
+        let _ = started.worker(pool, lane, seat);
     }
 
     pub(super) fn join(&self) {
@@ -71,10 +82,13 @@ impl Threads {
 }
 
 impl Started {
-    fn worker(&mut self, pool: &Arc<Pool>, lane: Lane) -> Result<(), ExecError> {
+    fn worker(&mut self, pool: &Arc<Pool>, lane: Lane, seat: usize) -> Result<(), ExecError> {
         let (pool, number) = (pool.clone(), self.workers);
         self.workers += 1;
-        self.spawn(&format!("outcrop-{number}"), Some(number), lane, move || {
+        let cores = if lane == 0 { &self.cores[..] } else { &[] };
+        let core = cores.get(seat % cores.len().max(1)).copied();
+        self.spawn(&format!("outcrop-{number}"), Some(number), (lane, seat), move || {
+            core.into_iter().for_each(pinning::pin);
             // Steps and destructors are caught one by one; a worker that is gone all the same would leave others waiting
             // for ever.
             let worker = Worker::new(pool.clone(), lane, number);
@@ -88,12 +102,12 @@ impl Started {
         &mut self,
         name: &str,
         worker: Option<u16>,
-        lane: Lane,
+        (lane, seat): (Lane, usize),
         body: impl FnOnce() + Send + 'static,
     ) -> Result<(), ExecError> {
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body);
         let thread = thread.map_err(|error| ExecError::Start { message: error.to_string() })?;
-        self.handles.push(Handle { worker, lane, thread });
+        self.handles.push(Handle { worker, lane, seat, thread });
         Ok(())
     }
 }

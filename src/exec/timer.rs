@@ -37,9 +37,12 @@ impl<T> Timer<T> {
         let mut state = self.lock();
         let number = state.count;
         state.count += 1;
+        let is_first = state.due.peek().is_none_or(|Reverse(first)| at < first.at);
         state.due.push(Reverse(Due { at, number, what }));
         drop(state);
-        self.sooner.notify_one();
+        if is_first {
+            self.sooner.notify_one();
+        }
     }
 
     /// What is due next, when it is; `None` once the timer is [closed](Timer::close).

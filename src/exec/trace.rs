@@ -60,6 +60,11 @@ impl Trace {
         self.pages.iter().map(Vec::len).sum()
     }
 
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.pages.len() * PAGE * size_of::<Record>()
+    }
+
     /// Whether nothing was tried.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
@@ -88,7 +93,7 @@ mod tests {
             worker: (at % 1500) as u16,
             start: u64::from(at) * 1_000_003,
             nanoseconds: at * 7,
-            failed: at % 11 == 0,
+            failed: at.is_multiple_of(11),
         };
         let mut trace = Trace::default();
         (0..10_000).for_each(|at| trace.push(attempt(at)));

@@ -39,7 +39,7 @@ enum Room {
     /// One array, allocated before anything runs.
     Whole(Mutex<Option<Block>>),
     /// Its values one by one, as they come.
-    Values(Mutex<Vec<Option<Value>>>),
+    Values(Mutex<Vec<Option<Arc<Value>>>>),
 }
 
 /// A result.
@@ -129,7 +129,8 @@ impl Work {
                 lock(block).take().map_or(ResultValue::Values(Vec::new()), ResultValue::Array)
             }
             Room::Values(slots) => {
-                ResultValue::Values(std::mem::take(&mut *lock(slots)).into_iter().flatten().collect())
+                let values = std::mem::take(&mut *lock(slots)).into_iter().flatten();
+                ResultValue::Values(values.map(Arc::unwrap_or_clone).collect())
             }
         };
         self.results.iter().map(result).collect()
@@ -142,8 +143,9 @@ impl Work {
     }
 
     /// Does a step, up to the point where its device has the work. The value is there for later steps on
-    /// the same device; others must wait until the device has synchronised.
-    pub(super) fn run(&self, id: StepId) -> Result<(), StepError> {
+    /// the same device; others must wait until the device has synchronised. `operands` is a list to be used again, for
+    /// those of a call; the caller lets go of what is left in it.
+    pub(super) fn run(&self, id: StepId, operands: &mut Vec<Value>) -> Result<(), StepError> {
         let step = self.plan.step(id);
         let layer = self.plan.layer_of(id);
         match (step.kind, &layer.op) {
@@ -172,7 +174,7 @@ impl Work {
                 self.keep(id, &step, to.into());
             }
             (StepKind::Call, op) => {
-                let value = self.call(id, &step, layer, op)?;
+                let value = self.call(id, &step, layer, op, operands)?;
                 self.keep(id, &step, value);
             }
             (StepKind::Spill, _) => {
@@ -225,13 +227,14 @@ impl Work {
     }
 
     fn keep(&self, id: StepId, step: &Step, value: Value) {
+        let value = Arc::new(value);
         if let Some(Room::Values(slots)) = self.results.get(step.output as usize)
             && let OutputForm::Values(blocks) = &self.plan.outputs[step.output as usize].form
             && let Some(slot) = blocks.position(step.block as usize)
         {
             lock(slots)[slot] = Some(value.clone());
         }
-        *lock(&self.values[id.index()]) = Some(Arc::new(value));
+        *lock(&self.values[id.index()]) = Some(value);
     }
 
     fn value(&self, id: StepId) -> Result<Arc<Value>, StepError> {
@@ -271,22 +274,29 @@ impl Work {
     }
 
     /// Calls a function that isn't Outcrop's own.
-    fn call(&self, id: StepId, step: &Step, layer: &PlanLayer, op: &Op) -> Result<Value, StepError> {
-        let operands = self.plan.operands(id).iter();
-        let operands: Vec<Value> = operands
-            .map(|operand| Ok(Value::clone(&*self.value(operand.step)?)))
-            .collect::<Result<_, StepError>>()?;
+    fn call(
+        &self,
+        id: StepId,
+        step: &Step,
+        layer: &PlanLayer,
+        op: &Op,
+        operands: &mut Vec<Value>,
+    ) -> Result<Value, StepError> {
+        operands.clear();
+        for operand in self.plan.operands(id) {
+            operands.push(Value::clone(&*self.value(operand.step)?));
+        }
         let block = step.block as usize;
         let custom = match op {
             Op::Custom(custom) => custom,
-            Op::Tasks(tasks) => return Ok(tasks.run(block, &operands)?.into()),
+            Op::Tasks(tasks) => return Ok(tasks.run(block, operands)?.into()),
             _ => return Err(StepError::Bug { problem: format!("'{}' has nothing to call", layer.name) }),
         };
         let spec = &self.specs[step.layer as usize];
         let room = if spec.is_array() { Some(self.room(id, step)?) } else { None };
         let written = AtomicBool::new(false);
         let output = room.as_ref().and_then(|room| OutputBlock::new(room, &written));
-        let mut call = Call { block, spec, operands: &operands, output };
+        let mut call = Call { block, spec, operands, output };
         match (custom.compute(&mut call)?, room) {
             (Made::Written, Some(room)) if written.load(Ordering::Relaxed) => Ok(room.into()),
             (Made::Written, Some(_)) => Err(TaskError::new(

@@ -33,12 +33,16 @@ pub(super) struct Worker {
     run: RunId,
     steps: Vec<(StepId, GrantId)>,
     attempts: Vec<Attempt>,
+    /// The operands of a call under way.
+    operands: Vec<Value>,
     /// Values to let go of, outside the lock.
     freed: Vec<Arc<Value>>,
     /// The only run whose steps it does, and until when it works: for a step that waits for it.
     only: Option<Arc<Active>>,
     /// The ticket of the attempt under way, if it has a timeout.
     ticket: Option<u64>,
+    /// Whether the steps at hand are short, and it is counted among those who will be back in no time.
+    is_brief: bool,
     /// What this thread says that it is in the midst of.
     inside: Option<Arc<Inside>>,
     entered: Option<Entered>,
@@ -63,9 +67,11 @@ impl Worker {
             run: RunId(0),
             steps: Vec::new(),
             attempts: Vec::new(),
+            operands: Vec::new(),
             freed: Vec::new(),
             only: None,
             ticket: None,
+            is_brief: false,
             inside: None,
             entered: None,
         }
@@ -83,7 +89,7 @@ impl Worker {
             let mut started = Instant::now();
             self.enter(&active, started);
             for (step, grant) in self.steps.drain(..) {
-                let error = attempt(&active, step).err().map(Box::new);
+                let error = attempt(&active, step, &mut self.operands).err().map(Box::new);
                 let ended = Instant::now();
                 let busy = ended - started;
                 self.attempts.push(Attempt { step, grant, error, started, busy });
@@ -173,6 +179,8 @@ impl Worker {
         let pool = self.pool.clone();
         let mut guard = pool.lock();
         let mut news = !self.attempts.is_empty();
+        let lane = usize::from(self.lane);
+        guard.brief[lane] -= usize::from(std::mem::take(&mut self.is_brief));
         if !self.report(&mut guard) {
             pool.wake_others(&guard);
             return false;
@@ -191,6 +199,10 @@ impl Worker {
                 continue;
             }
             let core = &mut *guard;
+            // Two who take turns at short steps spend more on the lock than one spends on all of them.
+            let is_left_to_others =
+                self.only.is_none() && core.brief[lane] > 0 && !core.reactor.is_worth_waking(self.lane);
+            let room = if is_left_to_others { 0 } else { room };
             let only = self.only.as_ref().map(|only| core.run_of(only).unwrap_or(RunId(u32::MAX)));
             core.reactor.on_events(&[Event::Poll { lane: self.lane, room, only }], &mut core.commands);
             self.take(core);
@@ -200,7 +212,10 @@ impl Worker {
             }
             // Whoever changed nothing wakes nobody: two sleepers would wake each other for ever.
             if news || !self.steps.is_empty() {
-                pool.wake_others(core);
+                self.is_brief = self.only.is_none() && self.steps_are_short(core);
+                core.brief[lane] += usize::from(self.is_brief);
+                let back_soon = core.brief[lane] > 0;
+                pool.wake_beside(core, back_soon.then_some(self.lane));
             }
             if !self.steps.is_empty() {
                 drop(guard);
@@ -221,6 +236,11 @@ impl Worker {
                 None => pool.sleep(self.lane, guard),
             };
         }
+    }
+
+    /// Whether the steps at hand will be done before anybody who is woken for others begins.
+    fn steps_are_short(&self, core: &Core) -> bool {
+        self.steps.first().is_some_and(|(step, _)| core.reactor.is_short(self.run, *step))
     }
 
     /// Takes the steps that the reactor gave out.
@@ -308,10 +328,14 @@ impl Worker {
     }
 }
 
-fn attempt(active: &Active, step: StepId) -> Result<(), StepError> {
+fn attempt(active: &Active, step: StepId, operands: &mut Vec<Value>) -> Result<(), StepError> {
     let problem = "the run has nothing to work with".to_owned();
     let work = active.work.get().ok_or(StepError::Bug { problem })?;
-    caught(|| work.run(step))
+    caught(|| {
+        let result = work.run(step, operands);
+        operands.clear();
+        result
+    })
 }
 
 /// A panic as an error: a worker that is gone would leave its steps running for ever.

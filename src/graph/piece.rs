@@ -35,6 +35,23 @@ pub enum PieceSource {
     Constant(f64),
 }
 
+impl Piece {
+    /// The part of a block at `from` that lies at `region`, as a block of its own.
+    pub fn cut(from: &Region, region: &Region) -> Self {
+        let axes = 0..region.shape.len();
+        let start = axes.clone().map(|axis| region.origin[axis] - from.origin[axis]).collect();
+        Piece {
+            at: axes.clone().map(|_| 0).collect(),
+            shape: region.shape.clone(),
+            from: PieceSource::Operand {
+                operand: 0,
+                start,
+                axes: axes.map(|axis| (axis as u8, 1)).collect(),
+            },
+        }
+    }
+}
+
 /// A run along one axis: `length` output elements from `at`, read from block `block` of the input's axis.
 struct Run {
     block: usize,

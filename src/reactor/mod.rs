@@ -46,6 +46,9 @@ pub use tasks::{Demand, Need, Tasks};
 /// How long the steps of a bundle take together, by what earlier ones took.
 pub const BUNDLE_NANOSECONDS: u32 = 20_000;
 
+/// What waking a worker takes, until it works: less than that is done sooner by those who are awake.
+const WAKE_NANOSECONDS: u64 = 5_000;
+
 /// The state of all runs.
 #[derive(Clone, Debug)]
 pub struct Reactor {
@@ -188,6 +191,24 @@ impl Reactor {
         running.map(|slot| ready_in(&slot.tasks, &slot.run, lane)).sum()
     }
 
+    /// Whether a lane's ready steps are worth waking a worker for: it has to sleep less than they take.
+    pub fn is_worth_waking(&self, lane: Lane) -> bool {
+        let slots = self.order.iter().filter_map(|id| self.runs[id.0 as usize].as_ref());
+        let running = slots.filter(|slot| slot.run.phase == Phase::Running);
+        let backlog = |Slot { tasks, run }: &Slot| {
+            let queues = tasks.queues().of_lane.get(usize::from(lane)).into_iter().flatten();
+            queues.fold(0u64, |sum, &queue| sum.saturating_add(run.queue(queue).backlog()))
+        };
+        running.map(backlog).fold(0, u64::saturating_add) >= WAKE_NANOSECONDS
+    }
+
+    /// Whether steps like this one take no longer than a [bundle](BUNDLE_NANOSECONDS), as far as anybody knows.
+    pub fn is_short(&self, run: RunId, step: StepId) -> bool {
+        let slot = self.runs.get(run.0 as usize).and_then(Option::as_ref);
+        let cost = slot.map_or(0, |Slot { tasks, run }| run.queue(tasks.class(step.0).queue).cost);
+        cost > 0 && cost <= BUNDLE_NANOSECONDS
+    }
+
     /// How often a step has been tried and failed.
     pub fn failures(&self, run: RunId, step: StepId) -> u32 {
         self.run(run).map_or(0, |run| run.failures(step))
@@ -295,6 +316,9 @@ impl Reactor {
     }
 
     fn on_poll(&mut self, lane: Lane, room: u16, only: Option<RunId>, commands: &mut Vec<Command>) {
+        if room == 0 {
+            return;
+        }
         if self.order.len() > 1 {
             self.sort();
         }
@@ -329,7 +353,7 @@ impl Reactor {
             start(picker.ledger, tasks, picker.run, step);
             self.grants.add(grant);
             commands.push(Command::Run { run: id, step: StepId(step), grant });
-            let cost = picker.run.cost[tasks.class_of(step)];
+            let cost = picker.run.queue(queue).cost;
             nanoseconds = nanoseconds.saturating_add(cost);
             let is_full = match lane {
                 0 => {
@@ -365,8 +389,7 @@ impl Reactor {
         run.states[at] = StepState::DONE.ahead(ahead);
         run.running -= 1;
         run.unfinished -= 1;
-        let cost = &mut run.cost[tasks.class_of(step)];
-        *cost = if *cost == 0 { nanoseconds.max(1) } else { (*cost - *cost / 4 + nanoseconds / 4).max(1) };
+        run.queue_mut(tasks.class(step).queue).learn(nanoseconds);
         let need = tasks.need(step);
         self.ledger.finish(&mut run.shares[usize::from(need.memory)], step, need, ahead);
         for operand in tasks.plan().operands(StepId(step)) {
@@ -434,7 +457,7 @@ impl Reactor {
             let is_over = matches!(run.phase, Phase::Stopping | Phase::Complete);
             // One that was admitted has its memory in reserve.
             let has_room = run.phase != Phase::Queued || self.ledger.could_hold(tasks);
-            if !is_over && !(has_room && self.ledger.could_give(tasks)) {
+            if !(is_over || has_room && self.ledger.could_give(tasks)) {
                 commands.push(Command::Starve(id));
                 self.stop(id, commands);
             }

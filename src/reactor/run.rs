@@ -33,8 +33,6 @@ pub(super) struct Run {
     pub(super) head: u32,
     pub(super) unfinished: usize,
     pub(super) running: usize,
-    /// What a step of each class takes, in nanoseconds; 0 before the first one is done.
-    pub(super) cost: Vec<u32>,
     pub(super) failures: HashMap<u32, u32>,
 }
 
@@ -93,6 +91,22 @@ pub(super) struct Queue {
     pub(super) head: u32,
     /// How often steps behind it took what it waits for.
     pub(super) bypasses: u32,
+    /// What a step takes at most, of late, in nanoseconds; 0 before the first one is done.
+    pub(super) cost: u32,
+}
+
+impl Queue {
+    /// A step took this long. Long ones are remembered for a while: steps that look short are given out together, and
+    /// nobody is woken for them.
+    pub(super) fn learn(&mut self, nanoseconds: u32) {
+        self.cost = nanoseconds.max(self.cost - self.cost / 8).max(1);
+    }
+
+    /// What its ready steps take together.
+    pub(super) fn backlog(&self) -> u64 {
+        let cost = if self.cost == 0 { u32::MAX } else { self.cost };
+        self.ready.len() as u64 * u64::from(cost)
+    }
 }
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -100,7 +114,8 @@ pub(super) const NONE: u32 = u32::MAX;
 impl Run {
     pub(super) fn new(tasks: &Tasks, standing: Standing) -> Self {
         let count = tasks.len();
-        let queue = |queue| Queue { ready: Bitmap::new(tasks.queues().len(queue)), head: NONE, bypasses: 0 };
+        let queue =
+            |queue| Queue { ready: Bitmap::new(tasks.queues().len(queue)), head: NONE, bypasses: 0, cost: 0 };
         Run {
             standing,
             phase: Phase::Queued,
@@ -113,7 +128,6 @@ impl Run {
             head: 0,
             unfinished: count,
             running: 0,
-            cost: vec![0; tasks.classes()],
             failures: HashMap::new(),
         }
     }

@@ -15,6 +15,9 @@ use crate::steps::{Lane, Plan, Step};
 /// others that could.
 const QUEUES_MAX: usize = 64;
 
+/// What steps of one queue share: lane, memory, size in powers of two, resources.
+type Likeness<'a> = (Lane, u16, u32, &'a [(u16, u64)]);
+
 /// The tables of one plan.
 #[derive(Debug)]
 pub struct Tasks {
@@ -109,7 +112,7 @@ impl Tasks {
     pub fn new(plan: Arc<Plan>) -> Self {
         let count = plan.steps.len();
         let (followers, readers) = followers(&plan);
-        let mut numbers: HashMap<(Lane, u16, u32, &[(u16, u64)]), u16> = HashMap::new();
+        let mut numbers: HashMap<Likeness<'_>, u16> = HashMap::new();
         let mut of_lane = vec![SmallVec::new(); plan.lanes()];
         let mut queue_count = 0u16;
         let classes: Vec<Class> = plan
@@ -189,15 +192,7 @@ impl Tasks {
     }
 
     pub(super) fn class(&self, step: u32) -> &Class {
-        &self.classes[self.class_of(step)]
-    }
-
-    pub(super) fn class_of(&self, step: u32) -> usize {
-        self.plan.steps.class_of()[step as usize] as usize
-    }
-
-    pub(super) fn classes(&self) -> usize {
-        self.classes.len()
+        &self.classes[self.plan.steps.class_of()[step as usize] as usize]
     }
 
     /// The most that any step takes of some resource.

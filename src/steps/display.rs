@@ -77,6 +77,7 @@ impl StepKind {
             StepKind::Load => "load",
             StepKind::Map => "map",
             StepKind::Gather => "gather",
+            StepKind::Piece => "piece",
             StepKind::Pad { .. } => "pad",
             StepKind::Fold => "fold",
             StepKind::Combine => "combine",

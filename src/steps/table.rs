@@ -101,7 +101,11 @@ mod tests {
     #[test]
     fn steps_come_back_as_they_were() {
         let step = |at: u64| Step {
-            kind: if at % 3 == 0 { StepKind::Load } else { StepKind::Pad { input: (at % 2) as u16 } },
+            kind: if at.is_multiple_of(3) {
+                StepKind::Load
+            } else {
+                StepKind::Pad { input: (at % 2) as u16 }
+            },
             layer: (at % 1000) as u32,
             kernel: (at % 5) as u32,
             block: at * 0x1_0000_0001,

@@ -1,6 +1,6 @@
 //! What happens to annotations elsewhere, and must not here: a01 to a14.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use outcrop::annotate::{Annotated, Annotations, KEYS, KeyFunction, Overrides, Value, annotate, current};
@@ -8,7 +8,7 @@ use outcrop::block::Block;
 use outcrop::collections::Array;
 use outcrop::collections::array::Over;
 use outcrop::dtype::DType;
-use outcrop::exec::{Control, StepEvent};
+use outcrop::exec::Control;
 use outcrop::graph::layer::Layer;
 use outcrop::graph::layer_graph::LayerGraph;
 use outcrop::graph::op::{Op, Sink, TransferError};
@@ -78,13 +78,13 @@ fn device<'p>(plan: &'p Plan, label: &str) -> &'p str {
 }
 
 /// `first` under one set, `second`, which reads it, under another.
-fn pair(first: &Annotations, second: &Annotations) -> Array {
+pub(super) fn pair(first: &Annotations, second: &Annotations) -> Array {
     let x = source();
     let a = annotate(first.clone(), || (&x * 2.0).named("first"));
     annotate(second.clone(), || (&a + 1.0).named("second"))
 }
 
-fn fused(plan: &Plan) -> bool {
+pub(super) fn fused(plan: &Plan) -> bool {
     computes(plan, "first").name == computes(plan, "second").name
 }
 
@@ -369,39 +369,6 @@ fn a09_scopes_do_not_leak_between_threads_and_tasks() {
             assert!(current().is_empty(), "nothing is in force between polls");
         }
     });
-}
-
-/// Any custom value beside any other: one kernel, and both values in the report and before the observer.
-#[test]
-fn a10_opaque_annotations_never_keep_layers_apart() {
-    let values: [Option<Value>; 6] = [
-        None,
-        Some("red".into()),
-        Some(json!({"deep": [1, {"er": null}]}).into()),
-        Some(Value::Null),
-        Some(0.5.into()),
-        Some(by_row().into()),
-    ];
-    let note = |value: &Option<Value>| value.clone().map_or(Annotations::new(), |value| with("note", value));
-    let session = Session::on(machine("cpu-only"), config());
-    for left in &values {
-        for right in &values {
-            let array = pair(&note(left), &note(right));
-            let prepared = session.prepare(&[array.layer().unwrap().clone()]).unwrap();
-            assert!(fused(&prepared.plan), "{left:?} with {right:?}");
-            let heard: Arc<Mutex<Vec<Vec<Annotations>>>> = Arc::default();
-            let told = heard.clone();
-            let control = Control::new().observed(move |event: &StepEvent<'_>| {
-                let sources = event.sources().iter().map(|source| source.annotations.clone());
-                told.lock().unwrap().push(sources.collect());
-            });
-            let report = session.run(&prepared, &control).unwrap().report;
-            let sources = &report.layers.last().unwrap().sources;
-            assert_eq!(sources[0].annotations, note(left).to_json());
-            assert_eq!(sources[1].annotations, note(right).to_json());
-            assert!(heard.lock().unwrap().contains(&vec![note(left), note(right)]));
-        }
-    }
 }
 
 #[test]

@@ -3,4 +3,6 @@
 mod allocated;
 mod annotations;
 mod graphs;
+mod memory;
+mod opaque;
 mod rewrites;

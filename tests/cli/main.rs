@@ -1,8 +1,13 @@
 //! The `outcrop` command as a user meets it: exit codes, messages, what is and isn't left on disk.
 
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod disks;
 mod plans;
 mod runs;
+#[cfg(target_os = "linux")]
+mod stops;
+mod traces;
 
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,4 @@
-//! Runs that work, and one that is stopped.
-
-use std::process::Stdio;
+//! Runs that work.
 
 use crate::{Scratch, npy};
 
@@ -101,27 +99,12 @@ fn the_reference_is_the_table_of_functions() {
     assert!(printed == kept, "docs/functions.md is out of date: outcrop functions > docs/functions.md");
 }
 
-/// Hours of work with a small result: its temporary file is there from the start.
-#[cfg(unix)]
 #[test]
-fn an_interrupted_run_leaves_nothing() {
-    let scratch = Scratch::new().with(
-        "p.toml",
-        "[inputs.a]\nrandom = \"normal\"\nshape = [1000000, 100000]\n\
-         [[layer]]\nname = \"x\"\nexpr = \"mean(sin(a)**3)\"\n[outputs]\nx = \"x.npy\"\n",
-    );
-    let mut command = scratch.command(&["run", "p.toml", "--cpu-only", "--quiet", "--out", "new/folder"]);
-    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let files = || std::fs::read_dir(scratch.path().join("new/folder")).map_or(0, Iterator::count);
-    while files() == 0 {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it was interrupted");
-        std::thread::yield_now();
-    }
-    // SAFETY: the child runs, so its id is its own.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("cancelled; no output was written"), "{said}");
-    assert_eq!(scratch.names(), ["p.toml"]);
+fn the_help_names_every_option() {
+    let help = |command: &str| {
+        let ran = Scratch::new().outcrop(&[command, "--help"]);
+        assert_eq!(ran.code, 0);
+        ran.stdout
+    };
+    insta::assert_snapshot!("help", ["run", "plan"].map(help).join("\n"));
 }

@@ -65,7 +65,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "graph::value_spec",
         ],
     ),
-    ("report", &["steps", "exec", "machine", "graph"]),
+    ("report", &["steps", "exec", "store", "machine", "graph"]),
     (
         "error",
         &[

@@ -40,7 +40,7 @@ impl Collection for Array {
             found,
         };
         match values.find(&key) {
-            Some(Value::Block(block)) if layer.spec().count() == 1 => Ok(block),
+            Some(Value::Block(block)) if layer.spec().count() == 1 => Ok(Block::clone(&block)),
             Some(other) => Err(wrong(other.describe())),
             None => Err(wrong("not among the computed values".to_owned())),
         }

@@ -101,7 +101,7 @@ impl Argument for &Array {
     fn bind(&self, call: &mut Calling) -> Result<Reader<Block>, GraphError> {
         call.read_all(self.whole()?.layer()?)?;
         Ok(Box::new(|values| match values.next() {
-            Some(Value::Block(block)) => Ok(block.clone()),
+            Some(Value::Block(block)) => Ok(Block::clone(block)),
             other => Err(wrong::<Block>(other)),
         }))
     }

@@ -50,11 +50,6 @@ impl HostMemory {
         self.0.lock().peak
     }
 
-    /// Bytes that wait in the pool for reuse.
-    pub fn pooled(&self) -> usize {
-        self.0.lock().pooled
-    }
-
     /// The limit, in bytes.
     pub fn capacity(&self) -> Option<u64> {
         self.0.capacity
@@ -99,6 +94,10 @@ impl Memory for HostMemory {
 
     fn used(&self) -> usize {
         self.0.lock().used
+    }
+
+    fn pooled(&self) -> usize {
+        self.0.lock().pooled
     }
 }
 

@@ -14,8 +14,8 @@
 //! [outputs]
 //! slope = ["slope.npy", { path = "slope.png", scale = [0, 1.57], colormap = "viridis" }]
 //!
-//! [settings]                     # threads, memory, spill, spill_dir, spill_limit, cpu_only, deny_fallback,
-//!                                # allow_software_gpu, resources
+//! [settings]                     # threads, pin_threads, memory, spill, spill_dir, spill_limit, cpu_only,
+//!                                # deny_fallback, allow_software_gpu, resources
 //! memory = "512 MiB"
 //! annotations = { retries = 2 }  # what holds for layers that don't say otherwise
 //! ```
@@ -187,6 +187,8 @@ pub enum Scale {
 pub struct Settings {
     /// Host threads, at least 1.
     pub threads: Option<Located<usize>>,
+    /// Whether each host thread stays on one core.
+    pub pin_threads: Option<bool>,
     /// Budget of host memory.
     pub memory: Option<Located<Bytes>>,
     /// Whether values may be spilled to disk.

@@ -28,8 +28,9 @@ pub(super) const INPUT_KEYS: [&str; 10] =
 const TOP_KEYS: [&str; 4] = ["inputs", "layer", "outputs", "settings"];
 const LAYER_KEYS: [&str; 3] = ["name", "expr", "annotate"];
 const OUTPUT_KEYS: [&str; 3] = ["path", "scale", "colormap"];
-const SETTING_KEYS: [&str; 10] = [
+const SETTING_KEYS: [&str; 11] = [
     "threads",
+    "pin_threads",
     "memory",
     "spill",
     "spill_dir",
@@ -214,6 +215,7 @@ impl Reader<'_> {
         let flag = |reader: &mut Self| reader.keep(item.flag()).map(|flag| flag.value);
         let Settings {
             threads,
+            pin_threads,
             memory,
             spill,
             spill_dir,
@@ -226,6 +228,7 @@ impl Reader<'_> {
         } = &mut settings;
         match item.key {
             "threads" => *threads = self.keep(item.count(1)),
+            "pin_threads" => *pin_threads = flag(self),
             "memory" => *memory = self.keep(item.bytes()),
             "spill" => *spill = flag(self),
             "spill_dir" => *spill_dir = self.keep(item.text()),

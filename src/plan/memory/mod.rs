@@ -1,7 +1,7 @@
 //! Makes a plan fit into the memories: values that aren't needed for long make room, and come back when they are.
 //!
-//! Liveness in the planned order gives a [`peak`] for each memory. Where all of them are within their budgets
-//! nothing changes, and the pass is that one walk. Above a budget, and where the user allows it, a [`moves`] pass
+//! Liveness in the planned order gives a `peak` for each memory. Where all of them are within their budgets
+//! nothing changes, and the pass is that one walk. Above a budget, and where the user allows it, a `moves` pass
 //! walks the planned order with the values that each memory holds. When a task needs room, the value whose next
 //! use is farthest away goes (Belady, *A study of replacement algorithms for a virtual-storage computer*, 1966):
 //! - for nothing when another memory or the disk holds it too, or when a source can be read again;
@@ -15,10 +15,11 @@
 //! What never moves: parts of results, which are allocated once and from the start, whole or kept value by value;
 //! objects, which have no form on disk; views of sources, which take no memory. A device's value goes through the
 //! host's memory, never straight to disk, so with a device the host needs room for two of the largest values.
+//! A rechunk reads many blocks at once: it is [parted](part) where that makes a plan fit, or move less.
 //! A plan is refused only when one task's operands, value and reserve, with all that never moves, exceed a
 //! budget.
 //!
-//! Which order is walked, and how much room is left for steps that run at once, is chosen by a [`portfolio`]:
+//! Which order is walked, and how much room is left for steps that run at once, is chosen by a `portfolio`:
 //! depth first alone is best for the least memory, but its neighbours wait for each other. Candidates are played
 //! by the [simulator](crate::simulate), and the best is kept.
 //!
@@ -28,6 +29,7 @@
 
 mod moves;
 mod narrow;
+mod part;
 mod peak;
 mod portfolio;
 mod scene;
@@ -95,9 +97,7 @@ pub fn fit(
     if !scope.settings.spill {
         return Err(over_budget(scope, tasks, &memories, memory, peak));
     }
-    let view = View::new(tasks, &assigned.terms, scope);
-    let best = portfolio::best(&view, &order, &assigned.priority, scope);
-    let (nanos, moves) = best.map_err(|refusal| refused(scope, tasks, refusal))?;
+    let (nanos, moves) = best(tasks, assigned, &order, scope)?;
     let order = apply(tasks, assigned, moves);
     let disk = MemoryId(scope.machine.memories.len() as u16);
     let spills = tasks.tasks.iter().any(|task| task.kind == StepKind::Spill);
@@ -110,6 +110,36 @@ pub fn fit(
             Ok(Fitted { order, memories, disk: spills.then_some(disk), predicted_s })
         }
         Some((memory, peak)) => Err(over_budget(scope, tasks, &memories, memory, peak)),
+    }
+}
+
+/// The best walk over the tasks as they are, or in which rechunks are parted, if that is better: the tasks are these
+/// then.
+///
+/// # Errors
+/// When neither fits, what is said of the parted ones, which need less.
+fn best(
+    tasks: &mut TaskGraph,
+    assigned: &mut Assigned,
+    order: &[u32],
+    scope: Scope<'_>,
+) -> Result<(u64, Moves), PlanError> {
+    let walked = |tasks: &TaskGraph, order: &[u32], priority: &[f64]| {
+        let view = View::new(tasks, &assigned.terms, scope);
+        let best = portfolio::best(&view, order, priority, scope);
+        best.map_err(|refusal| refused(scope, tasks, refusal))
+    };
+    let whole = walked(tasks, order, &assigned.priority);
+    let Some(parted) = part::part(tasks, order, &assigned.priority, scope.layers) else { return whole };
+    let pieces = walked(&parted.tasks, &parted.order, &parted.priority);
+    match (whole, pieces) {
+        (Ok(whole), pieces) if !pieces.as_ref().is_ok_and(|pieces| portfolio::is_better(pieces, &whole)) => {
+            Ok(whole)
+        }
+        (_, pieces) => {
+            (*tasks, assigned.priority) = (parted.tasks, parted.priority);
+            pieces
+        }
     }
 }
 

@@ -61,6 +61,13 @@ pub fn best(
     choose(found).ok_or(refused.unwrap_or(Refusal { task: 0, memory: 0, needs: 0, fixed: 0 }))
 }
 
+/// Whether a walk is to be preferred to another.
+pub fn is_better(one: &(u64, Moves), other: &(u64, Moves)) -> bool {
+    let (nanos, others) = (one.0 as f64, other.0 as f64);
+    let is_near = nanos.max(others) <= nanos.min(others) * NEARLY;
+    if is_near { one.1.bytes() < other.1.bytes() } else { nanos < others }
+}
+
 fn choose(found: Vec<(u64, Moves)>) -> Option<(u64, Moves)> {
     let fastest = found.iter().map(|(nanos, _)| *nanos).min()?;
     let nearly = found.into_iter().filter(|(nanos, _)| *nanos as f64 <= fastest as f64 * NEARLY);

@@ -122,13 +122,18 @@ fn mobility(tasks: &TaskGraph, scope: Scope<'_>) -> Vec<Mobility> {
 fn nanos(tasks: &TaskGraph, scope: Scope<'_>) -> Vec<u64> {
     let counts = |task: &Step| !task.kind.is_copy();
     let touched = |at: usize| {
+        if tasks.tasks[at].kind == StepKind::Piece {
+            return (2 * tasks.tasks[at].bytes + 1) as f64;
+        }
         let operands = tasks.operands(at as u32).iter();
         let read: u64 = operands.map(|&(value, _)| tasks.tasks[value as usize].bytes).sum();
         // A task that touches views alone takes its share too.
         (read + tasks.tasks[at].bytes + 1) as f64
     };
     let mut of_layer = vec![0.0; scope.layers.len()];
-    for (at, task) in tasks.tasks.iter().enumerate().filter(|(_, task)| counts(task)) {
+    // A layer's time is predicted without pieces, which are copied as fast, and in addition.
+    let predicted = |task: &Step| counts(task) && task.kind != StepKind::Piece;
+    for (at, task) in tasks.tasks.iter().enumerate().filter(|(_, task)| predicted(task)) {
         of_layer[task.layer as usize] += touched(at);
     }
     let lanes = |layer: usize| match scope.layers[layer].device {

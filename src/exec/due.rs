@@ -1,0 +1,68 @@
+//! What the timer's thread does when things are due.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use crate::exec::active::Active;
+use crate::exec::error::ExecError;
+use crate::exec::pool::Pool;
+use crate::ids::StepId;
+use crate::reactor::{Event, RunId};
+
+/// How often those who watch are told, and memory is looked at.
+pub(super) const GLANCE: Duration = Duration::from_millis(50);
+
+/// What the timer tells.
+pub(super) enum Due {
+    Retry(Weak<Active>, RunId, StepId),
+    Glance(Weak<Active>, RunId),
+    Deadline(Weak<Active>, RunId, Duration),
+    /// An attempt, by ticket, should have ended.
+    Overdue(u64),
+}
+
+impl Pool {
+    /// The timer's thread.
+    pub(super) fn watch_time(self: &Arc<Self>) {
+        while let Some(due) = self.timer.next() {
+            match due {
+                Due::Retry(active, run, step) => {
+                    if let Some(active) = active.upgrade() {
+                        self.tell(run, &active, Event::RetryDue { run, step });
+                    }
+                }
+                Due::Deadline(active, run, limit) => {
+                    if let Some(active) = active.upgrade() {
+                        let mut core = self.lock();
+                        if core.is_run(run, &active) {
+                            core.fail(run, ExecError::Deadline { limit });
+                        }
+                        drop(core);
+                        active.control.flag().store(true, Ordering::Release);
+                        self.tell(run, &active, Event::Cancel(run));
+                    }
+                }
+                Due::Overdue(ticket) => self.give_up(ticket),
+                Due::Glance(active, run) => {
+                    if let Some(active) = active.upgrade() {
+                        self.glance(run, &active);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks at a run under way, and comes back later.
+    fn glance(&self, run: RunId, active: &Arc<Active>) {
+        let mut core = self.lock();
+        let Some(slot) = core.slot(run, active) else { return };
+        let finished = active.control.is_watched().then(|| slot.books.finished.clone());
+        drop(core);
+        finished.iter().for_each(|finished| active.control.watch(finished));
+        if let Some(meter) = active.meter.get() {
+            meter.look(&active.devices, |memory| self.lock().reactor.ledger().held(memory));
+        }
+        self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(active), run));
+    }
+}
