@@ -343,7 +343,7 @@ impl Reactor {
         }
         let mut picker = Picker { id, tasks, run, ledger: &mut self.ledger, claim: &mut self.claim };
         let Some(mut step) = picker.pick(lane) else { return false };
-        let &Class { queue, takes, alone, .. } = tasks.class(step);
+        let &Class { queue, takes, takes_custom, alone, .. } = tasks.class(step);
         let resources = tasks.resources(step);
         let grant = if takes { self.grants.open(resources) } else { GrantId::NONE };
         picker.ledger.take(resources);
@@ -363,7 +363,7 @@ impl Reactor {
                         || usize::from(given) > picker.run.ready(queue) / self.workers
                 }
                 // A device's steps are under way together.
-                _ => takes || alone,
+                _ => takes_custom || alone,
             };
             step = picker.run.queue(queue).head;
             if is_full || step == NONE || tasks.resources(step) != resources || !picker.has_memory(step) {

@@ -3,6 +3,7 @@
 mod allocated;
 mod annotations;
 mod graphs;
+mod limits;
 mod memory;
 mod opaque;
 mod rewrites;
