@@ -185,7 +185,7 @@ impl Pass<'_> {
         let beyond = asked.saturating_sub(counted);
         let place = |name: &str| self.settings.resources.keys().position(|known| known == name);
         let resources = annotations.resources().iter().filter(|(_, amount)| **amount > 0.0);
-        let share = room.gpu.zip(annotations.gpu()).map(|(gpu, share)| match share {
+        let share = room.gpu.zip(group.annotations.gpu()).map(|(gpu, share)| match share {
             GpuShare::Fraction(share) => (gpu, share),
             GpuShare::Whole(count) => (gpu, f64::from(count)),
         });

@@ -87,7 +87,7 @@ fn terms(plan: &Plan) -> Result<(), PlanError> {
     let asked = |layer: &PlanLayer| {
         let annotations = layer.annotations.of_tasks();
         let used = annotations.resources().values().filter(|amount| **amount > 0.0).count();
-        let used = used + usize::from(layer.device != DeviceId::HOST && annotations.gpu().is_some());
+        let used = used + usize::from(layer.device != DeviceId::HOST && layer.annotations.gpu().is_some());
         let terms = (annotations.retries().unwrap_or(0), annotations.timeout(), used);
         (!annotations.has_functions()).then_some(terms)
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use outcrop::annotate::{Annotations, annotate};
 use outcrop::collections::{Array, Delayed};
+use outcrop::dtype::DType;
 use outcrop::exec::Control;
 use outcrop::ids::StepId;
 use outcrop::machine::{DeviceId, MemoryId};
@@ -66,8 +67,7 @@ impl Held {
 fn random_calls(random: &mut Random, held: &Arc<Held>) -> Vec<Delayed<u64>> {
     let mut calls: Vec<Delayed<u64>> = Vec::new();
     for at in 0..3 + random.below(10) {
-        let (licences, mebibytes, fails) =
-            (random.below(3), 1 + random.below(30), random.below(4) == 0);
+        let (licences, mebibytes, fails) = (random.below(3), 1 + random.below(30), random.below(4) == 0);
         let before = (!calls.is_empty()).then(|| calls[random.below(calls.len() as u64) as usize].clone());
         let asked = takes(json!({"licence": licences})).with_memory(Bytes(mebibytes << 20)).unwrap();
         let asked = asked.with_retries(1).unwrap();
@@ -133,8 +133,8 @@ fn takings(plan: &Plan, layer: &str) -> Vec<(String, u64)> {
 /// A layer on one GPU.
 fn on_gpu(name: &str, share: f64, device: &str) -> Array {
     let asked = with("gpu", share).set("workers", json!([device])).unwrap();
-    let x = Array::arange(0.0_f32, 1.0, 1 << 12).rechunk(&[1 << 10]);
-    annotate(asked, || &x + 1.0).named(name)
+    let x = Array::arange(0.0, 1.0, 1 << 12).rechunk(&[1 << 10]).astype(DType::F32);
+    annotate(asked, || &x + 1.0_f32).named(name)
 }
 
 #[test]
