@@ -184,7 +184,7 @@ fn spill_bound(table: &Table) {
 
 /// GB/s of writing so many bytes in blocks one after the other, and reading them back.
 fn plain_rate(bytes: usize, to_disk: bool) -> f64 {
-    let mut block: Vec<u8> = (0..BLOCK_BYTES).map(|at| (at * at >> 7) as u8).collect();
+    let mut block: Vec<u8> = (0..BLOCK_BYTES).map(|at| ((at * at) >> 7) as u8).collect();
     let file = tempfile::tempfile_in(SpillStore::default_folder()).expect("the folder can be written to");
     let starts = || (0..bytes / BLOCK_BYTES).map(|at| (at * BLOCK_BYTES) as u64);
     let ((), seconds) = timed(|| {

@@ -20,6 +20,14 @@ pub enum Error {
     /// The run failed.
     #[error(transparent)]
     Exec(#[from] ExecError),
+    /// A device was lost, or too small, and what was planned for it can go nowhere else.
+    #[error("{source}\nand the run can't go on without it: {plan}")]
+    Stranded {
+        /// The failure that showed it.
+        source: Box<ExecError>,
+        /// Why there is no other plan.
+        plan: Box<PlanError>,
+    },
     /// A device couldn't be opened.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -77,27 +85,33 @@ impl Error {
             Error::Plan(PlanError::Bug { .. }) => ErrorClass::Bug,
             Error::Device(error) => device_class(error),
             Error::Output(_) | Error::Store(_) => ErrorClass::Resource,
-            Error::Exec(error) => match error {
-                ExecError::Cancelled => ErrorClass::Cancelled,
-                ExecError::Start { .. }
-                | ExecError::Spill { .. }
-                | ExecError::Starved
-                | ExecError::Deadline { .. } => ErrorClass::Resource,
-                ExecError::Stuck { .. } | ExecError::Broken { .. } => ErrorClass::Bug,
-                ExecError::Compile { source, .. } | ExecError::Result { source, .. } => device_class(source),
-                ExecError::NoDevice { .. } | ExecError::NoRoom { .. } => ErrorClass::Unsatisfiable,
-                ExecError::Value { .. } => ErrorClass::User,
-                ExecError::Step { source, .. } => match &**source {
-                    StepError::Device(source) => device_class(source),
-                    StepError::Bug { .. } => ErrorClass::Bug,
-                    StepError::Panic { .. }
-                    | StepError::Timeout { .. }
-                    | StepError::Abandoned { .. }
-                    | StepError::Task(_) => ErrorClass::User,
-                    StepError::Transfer(_) | StepError::Store(_) => ErrorClass::Resource,
-                },
-            },
+            Error::Exec(error) => exec_class(error),
+            Error::Stranded { source, .. } => exec_class(source),
         }
+    }
+}
+
+fn exec_class(error: &ExecError) -> ErrorClass {
+    match error {
+        ExecError::Unable { source, .. } => exec_class(source),
+        ExecError::Cancelled => ErrorClass::Cancelled,
+        ExecError::Start { .. }
+        | ExecError::Spill { .. }
+        | ExecError::Starved
+        | ExecError::Deadline { .. } => ErrorClass::Resource,
+        ExecError::Stuck { .. } | ExecError::Broken { .. } => ErrorClass::Bug,
+        ExecError::Compile { source, .. } | ExecError::Result { source, .. } => device_class(source),
+        ExecError::NoDevice { .. } | ExecError::NoRoom { .. } => ErrorClass::Unsatisfiable,
+        ExecError::Value { .. } => ErrorClass::User,
+        ExecError::Step { source, .. } => match &**source {
+            StepError::Device(source) => device_class(source),
+            StepError::Bug { .. } => ErrorClass::Bug,
+            StepError::Panic { .. }
+            | StepError::Timeout { .. }
+            | StepError::Abandoned { .. }
+            | StepError::Task(_) => ErrorClass::User,
+            StepError::Transfer(_) | StepError::Store(_) => ErrorClass::Resource,
+        },
     }
 }
 

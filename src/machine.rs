@@ -129,6 +129,17 @@ pub enum Backend {
     Sim,
 }
 
+impl Backend {
+    /// Whether its results may differ from the host's in their last digits. All others are of one class: they give equal
+    /// bits.
+    pub const fn has_own_bits(self) -> bool {
+        match self {
+            Backend::Host | Backend::Cuda | Backend::Sim => false,
+            Backend::Wgpu => true,
+        }
+    }
+}
+
 /// One driver through which a device was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,8 @@
 //! What a run did and why, as data that serialises to the `--json` object and as tables that people read.
 
 mod figures;
+pub mod recovery;
+mod resume;
 pub mod trace;
 
 use std::collections::BTreeMap;
@@ -17,8 +19,10 @@ use crate::graph::value_spec::ValueKind;
 use crate::machine::{Backend, Machine, MemoryId};
 use crate::steps::{Plan, PlanLayer, TransferEdge};
 use crate::units::{Bytes, format_seconds};
+use recovery::Recovery;
 
 pub use figures::{SpillReport, UseReport};
+pub use resume::ResumeReport;
 
 /// A whole run, or, with `run_s` absent, a plan.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,18 +50,12 @@ pub struct Report {
     pub memory_use: Vec<UseReport>,
     /// The files written.
     pub outputs: Vec<String>,
+    /// What was done about devices that were lost or too small, first to last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recoveries: Vec<Recovery>,
     /// What became of the resume directory, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumeReport>,
-}
-
-/// A run's resume directory; what was taken from it and put there is said with each layer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ResumeReport {
-    /// The directory.
-    pub folder: String,
-    /// What was wrong with it, and put right.
-    pub notes: Vec<String>,
 }
 
 /// One layer of the plan.
@@ -168,6 +166,7 @@ impl Report {
             spill: None,
             memory_use: Vec::new(),
             outputs: plan.layers.iter().filter_map(sink).collect(),
+            recoveries: Vec::new(),
             resume: None,
         }
     }
@@ -297,6 +296,7 @@ impl fmt::Display for Report {
         self.write_changed(f)?;
         self.write_chunks(f)?;
         self.write_transfers(f)?;
+        self.recoveries.iter().try_for_each(|recovery| write!(f, "{recovery}"))?;
         self.write_resume(f)?;
         self.write_memory(f)?;
         self.write_figures(f)?;
@@ -404,25 +404,6 @@ impl Report {
             writeln!(f, "  {} → {}: {}, {}", edge.from, edge.to, copies(edge.count), Bytes(edge.bytes))?;
         }
         Ok(())
-    }
-
-    /// What was taken from an earlier run, what is left for a later one, and what can't be.
-    fn write_resume(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let folder = self.resume.as_ref().map_or("the resume directory", |resume| &resume.folder);
-        for layer in &self.layers {
-            let (name, all) = (&layer.name, layer.recalled + layer.kept);
-            if layer.recalled > 0 {
-                writeln!(f, "resumed: {} of {all} blocks of '{name}' from {folder}", layer.recalled)?;
-            }
-            if layer.kept > 0 {
-                writeln!(f, "kept: {} of {all} blocks of '{name}' in {folder}", layer.kept)?;
-            }
-            if let Some(reason) = &layer.not_kept {
-                writeln!(f, "not kept: '{name}': {reason}")?;
-            }
-        }
-        let notes = self.resume.iter().flat_map(|resume| &resume.notes);
-        notes.into_iter().try_for_each(|note| writeln!(f, "note: {folder}: {note}"))
     }
 
     /// What went to disk, and memory in excess of what was granted.

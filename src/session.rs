@@ -1,7 +1,10 @@
 //! A session: a machine, its open devices, and the loop from collections to values.
 
+mod attempts;
 mod resume;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -13,19 +16,19 @@ use crate::device::host::Host;
 use crate::device::probe;
 use crate::error::Error;
 use crate::exec::pinning::CAN_PIN;
-use crate::exec::{
-    Control, Devices, Engine, ExecError, Limits, Outcome, ResultValue, RunInputs, RunOptions, Running, Trace,
-};
+use crate::exec::{Control, Devices, Engine, Limits, ResultValue, Trace};
 use crate::graph::error::GraphError;
 use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::{CopyRule, Op, Sink};
 use crate::machine::{Backend, DeviceId, Machine, MemoryId};
 use crate::plan;
+use crate::plan::known::Known;
 use crate::report::Report;
 use crate::settings::{Config, Settings};
 use crate::steps::Plan;
 use crate::units::Bytes;
+use attempts::Attempts;
 use resume::Resume;
 
 /// Runs collections on a machine.
@@ -48,6 +51,8 @@ pub struct Session {
     open: Mutex<Vec<Option<Arc<dyn Device>>>>,
     engine: Engine,
     resume: Resume,
+    /// Devices that were lost, and how.
+    lost: Mutex<BTreeMap<DeviceId, String>>,
 }
 
 /// A plan that is ready to run, with what it was made from.
@@ -88,7 +93,15 @@ impl Session {
         let engine = Engine::new(&limits(&machine, &settings));
         let resume = Resume::new(settings.resume.as_deref());
         let notes = notes(&settings);
-        Session { machine, settings, notes, open: Mutex::new(devices), engine, resume }
+        Session {
+            machine,
+            settings,
+            notes,
+            open: Mutex::new(devices),
+            engine,
+            resume,
+            lost: Mutex::default(),
+        }
     }
 
     /// The session with default annotations for all layers that don't say otherwise, inside those it has.
@@ -205,28 +218,31 @@ impl Session {
         graph.validate()?;
         let graph = graph.with_outputs(owned)?;
         let overrides = self.settings.overrides.clone().then(overrides);
-        self.planned(graph, Settings { overrides, ..self.settings.clone() })
+        self.planned(graph, &Known::none(), Settings { overrides, ..self.settings.clone() })
     }
 
-    fn planned(&self, graph: LayerGraph, settings: Settings) -> Result<Prepared, Error> {
+    fn planned(&self, graph: LayerGraph, known: &Known, settings: Settings) -> Result<Prepared, Error> {
         let started = Instant::now();
-        let plan = self.resume.plan(&graph, &self.machine, &settings)?;
+        let plan = self.resume.plan(&graph, known, &self.machine_left(), &settings)?;
         Ok(Prepared { plan: Arc::new(plan), plan_s: started.elapsed().as_secs_f64(), graph, settings })
     }
 
-    /// Runs a plan, and puts the outputs of its sinks in place. Other runs of the session may be under way. Where a block
-    /// that an earlier run kept turns out to be damaged, it is forgotten, and a plan that computes it again is run
-    /// instead; the report's notes say so.
+    /// Runs a plan, and puts the outputs of its sinks in place. Other runs of the session may be under way.
+    ///
+    /// What can be mended is, by running another plan, and the report says so. Where a block that an earlier run kept turns
+    /// out to be damaged, it is computed again. A device that is lost is gone for the session; what was planned for it goes
+    /// where its annotations allow, values that are alive elsewhere are taken over, and those that were lost are computed
+    /// again. A layer that a device turns out to be too small for goes elsewhere likewise.
     ///
     /// # Errors
-    /// A device can't be opened; the run failed; an output can't be put in place.
+    /// A device can't be opened; the run failed, and no plan does without what failed it; an output can't be put in
+    /// place.
     pub fn run(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
-        let (mut again, mut left) = (None, LOST_CHUNKS_MAX);
+        let mut attempts = Attempts::new(self, prepared, control)?;
         loop {
-            let prepared = again.as_ref().unwrap_or(prepared);
-            match self.start(prepared, control)?.wait() {
-                Ok(outcome) => return self.complete(prepared, outcome),
-                Err(error) => again = Some(self.mended(prepared, error, &mut left)?),
+            match attempts.start()?.wait() {
+                Ok(outcome) => return attempts.complete(outcome),
+                Err(error) => attempts.mend(error)?,
             }
         }
     }
@@ -237,54 +253,13 @@ impl Session {
     /// # Errors
     /// As [`Session::run`].
     pub async fn run_async(&self, prepared: &Prepared, control: &Control) -> Result<Completed, Error> {
-        let (mut again, mut left) = (None, LOST_CHUNKS_MAX);
+        let mut attempts = Attempts::new(self, prepared, control)?;
         loop {
-            let prepared = again.as_ref().unwrap_or(prepared);
-            match self.start(prepared, control)?.await {
-                Ok(outcome) => return self.complete(prepared, outcome),
-                Err(error) => again = Some(self.mended(prepared, error, &mut left)?),
+            match attempts.start()?.await {
+                Ok(outcome) => return attempts.complete(outcome),
+                Err(error) => attempts.mend(error)?,
             }
         }
-    }
-
-    fn start(&self, prepared: &Prepared, control: &Control) -> Result<Running, Error> {
-        let devices = self.open_for(&prepared.plan)?;
-        let inputs = RunInputs {
-            store: self.resume.store()?,
-            spill_folder: self.settings.spill_dir.clone(),
-            spill_limit: spill_limit(&self.settings),
-            ..RunInputs::default()
-        };
-        let options = RunOptions { inputs, priority: control.priority() };
-        Ok(self.engine.submit(&prepared.plan, &devices, options, control)?)
-    }
-
-    /// The plan to run after one that failed, where it did because kept blocks were lost.
-    ///
-    /// # Errors
-    /// The error itself, in all other cases.
-    fn mended(&self, prepared: &Prepared, error: ExecError, left: &mut usize) -> Result<Prepared, Error> {
-        // Whatever went wrong, the next run goes on from what this one kept.
-        let flushed = self.resume.flush();
-        let error = Error::from(error);
-        let devices = self.open_for(&prepared.plan)?;
-        let can_mend = error.is_lost_chunk() && *left > 0 && flushed.is_ok();
-        let Some(host) = devices.device(DeviceId::HOST).filter(|_| can_mend) else { return Err(error) };
-        *left -= 1;
-        self.resume.forget_damaged(&prepared.plan, &**host)?;
-        prepared.sinks().try_for_each(|sink| sink.restart())?;
-        self.planned(prepared.graph.clone(), prepared.settings.clone())
-    }
-
-    fn complete(&self, prepared: &Prepared, outcome: Outcome) -> Result<Completed, Error> {
-        for sink in prepared.sinks() {
-            sink.finish()?;
-        }
-        let plan = &prepared.plan;
-        let mut report = Report::of_run(plan, &self.machine, &outcome.record, prepared.plan_s);
-        report.resume = self.resume.report()?;
-        let results = plan.requested.iter().map(|&at| outcome.results[at as usize].clone()).collect();
-        Ok(Completed { results, report, plan: plan.clone(), trace: outcome.record.trace })
     }
 
     /// Removes from the resume directory whatever no plan of this session could use, and returns how many blocks that
@@ -296,12 +271,35 @@ impl Session {
         self.resume.remove_unused()
     }
 
+    /// The machine without the devices that were lost.
+    fn machine_left(&self) -> Cow<'_, Machine> {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut machine = Cow::Borrowed(&self.machine);
+        for (device, how) in &*lost {
+            machine.to_mut().devices[usize::from(device.0)].unusable = Some(how.clone());
+        }
+        machine
+    }
+
+    /// The device is gone, for as long as the session lives.
+    fn lose(&self, device: DeviceId, message: &str) {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.entry(device).or_insert_with(|| format!("it was lost in an earlier run: {message}"));
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)[usize::from(device.0)] = None;
+    }
+
+    /// Whether a plan wants a device that is gone.
+    fn is_outdated(&self, plan: &Plan) -> bool {
+        let lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        plan.layers.iter().any(|layer| lost.contains_key(&layer.device))
+    }
+
     fn open_for(&self, plan: &Plan) -> Result<Devices, Error> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        for (id, info) in self.machine.devices() {
+        for (id, info) in self.machine_left().devices() {
             let at = usize::from(id.0);
             let used = id == DeviceId::HOST || plan.steps.iter().any(|step| step.device == id);
-            if !used || open[at].is_some() {
+            if !used || info.unusable.is_some() || open[at].is_some() {
                 continue;
             }
             let budget = plan.memories[usize::from(self.machine.memory_of(id).0)].budget;
@@ -328,10 +326,6 @@ impl Prepared {
     }
 }
 
-/// Plans that are run one after the other because kept blocks were lost. What was damaged before the run is found at
-/// the first; a disk that loses what was just written is no place to resume from.
-const LOST_CHUNKS_MAX: usize = 3;
-
 /// What the machine and the settings give all runs of a session together.
 fn limits(machine: &Machine, settings: &Settings) -> Limits {
     let memory =
@@ -341,6 +335,7 @@ fn limits(machine: &Machine, settings: &Settings) -> Limits {
         memories: (0..machine.memories.len()).map(memory).chain([spill_limit(settings)]).collect(),
         resources: plan::Resources::of(machine, settings).amounts.iter().map(|(_, amount)| *amount).collect(),
         devices: machine.devices.len(),
+        device_timeout: Some(settings.device_timeout),
         pin_threads: settings.pin_threads,
     }
 }

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::annotate::{Annotations, Overrides};
 use crate::units::Bytes;
+
+/// How long a driver may take for one step where nobody says otherwise.
+const DEVICE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Settings as they come, from one place; `None` means "not said here".
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -15,6 +19,8 @@ pub struct Config {
     pub pin_threads: Option<bool>,
     /// Budget of anonymous host memory.
     pub memory: Option<Bytes>,
+    /// How long a device's driver may take for one step without a `timeout` before the device counts as lost.
+    pub device_timeout: Option<Duration>,
     /// Whether values may be spilled to disk.
     pub spill: Option<bool>,
     /// The folder for spilled values.
@@ -61,6 +67,7 @@ impl Config {
             threads: self.threads.or(other.threads),
             pin_threads: self.pin_threads.or(other.pin_threads),
             memory: self.memory.or(other.memory),
+            device_timeout: self.device_timeout.or(other.device_timeout),
             spill: self.spill.or(other.spill),
             spill_dir: self.spill_dir.or(other.spill_dir),
             spill_limit: self.spill_limit.or(other.spill_limit),
@@ -81,6 +88,7 @@ impl Config {
             threads: self.threads.unwrap_or(cores).clamp(1, 1024),
             pin_threads: self.pin_threads.unwrap_or(false),
             memory: self.memory,
+            device_timeout: self.device_timeout.unwrap_or(DEVICE_TIMEOUT),
             spill: self.spill.unwrap_or(true),
             spill_dir: self.spill_dir,
             spill_limit: self.spill_limit,
@@ -105,6 +113,8 @@ pub struct Settings {
     pub pin_threads: bool,
     /// Budget of anonymous host memory; `None` leaves the machine's own limit.
     pub memory: Option<Bytes>,
+    /// How long a device's driver may take for one step without a `timeout` before the device counts as lost.
+    pub device_timeout: Duration,
     /// A plan above its budget moves values to disk and back; without this it is refused.
     pub spill: bool,
     /// The folder for spilled values; `None` is the system's folder for temporary files.

@@ -175,6 +175,6 @@ fn a_map_reduce_of_ten_thousand_blocks_keeps_few_alive() {
 #[test]
 fn equal_input_gives_equal_spills() {
     let text =
-        || planned(&[&centred(&blocks(40, 1 << 12))], &settings(Some(10 * 4 << 12))).unwrap().to_string();
+        || planned(&[&centred(&blocks(40, 1 << 12))], &settings(Some((10 * 4) << 12))).unwrap().to_string();
     assert_eq!(text(), text());
 }

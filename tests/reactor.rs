@@ -10,7 +10,7 @@ use outcrop::graph::expr::Expr;
 use outcrop::graph::op::Op;
 use outcrop::ids::StepId;
 use outcrop::machine::{DeviceId, MemoryId};
-use outcrop::reactor::{Command, Event, GrantId, Ledger, Reactor, RunId, Standing, Tasks};
+use outcrop::reactor::{Command, Event, Failure, GrantId, Ledger, Reactor, RunId, Standing, Tasks};
 use outcrop::steps::{MemoryPlan, Plan, PlanLayer, Step, StepKind, StepOperand, Terms};
 use outcrop::units::Bytes;
 
@@ -129,6 +129,8 @@ fn sequential_peaks(plan: &Plan) -> Vec<u64> {
 #[derive(Clone, Copy, Default)]
 struct Trouble {
     failures: bool,
+    /// Memory gives out where it should be there.
+    shortage: bool,
     cancellations: bool,
     abandonment: bool,
 }
@@ -138,6 +140,8 @@ struct Played {
     plan: Arc<Plan>,
     running: Vec<(StepId, GrantId)>,
     backing_off: Vec<StepId>,
+    /// Steps that memory gave out for, and that haven't ended well since.
+    squeezed: Vec<StepId>,
     begun: bool,
     ran: Vec<u32>,
     freed: Vec<u32>,
@@ -207,6 +211,7 @@ impl Play<'_> {
             plan,
             running: Vec::new(),
             backing_off: Vec::new(),
+            squeezed: Vec::new(),
             begun: false,
             ran: none.clone(),
             freed: none,
@@ -225,7 +230,13 @@ impl Play<'_> {
                 self.trace.push(command);
                 match command {
                     Command::Begin(run) => self.run(run).begun = true,
-                    Command::Run { run, step, grant } => self.run(run).running.push((step, grant)),
+                    Command::Run { run, step, grant } => {
+                        let seed = self.seed;
+                        let played = self.run(run);
+                        // Since one waits to be tried alone, steps run one by one.
+                        assert!(played.squeezed.is_empty() || played.running.is_empty(), "seed {seed}");
+                        played.running.push((step, grant));
+                    }
                     Command::Free { run, value } => self.run(run).freed[value.index()] += 1,
                     Command::Retry { run, step, .. } => self.run(run).backing_off.push(step),
                     Command::Abort { run, .. } | Command::Starve(run) => self.run(run).stopped = true,
@@ -258,11 +269,18 @@ impl Play<'_> {
             Event::Start(run) => self.run(run).begun = false,
             Event::Finished { run, step, .. } => {
                 done(self.run(run), step);
+                self.run(run).squeezed.retain(|&other| other != step);
                 self.run(run).ran[step.index()] += 1;
             }
-            Event::Failed { run, step, .. } => done(self.run(run), step),
+            Event::Failed { run, step, why, .. } => {
+                done(self.run(run), step);
+                if why == Failure::OutOfMemory {
+                    self.run(run).squeezed.push(step);
+                }
+            }
             Event::Abandoned { run, step, ticket, .. } => {
                 done(self.run(run), step);
+                self.run(run).squeezed.retain(|&other| other != step);
                 self.lost.push(ticket);
             }
             Event::RetryDue { run, step } => self.run(run).backing_off.retain(|&other| other != step),
@@ -291,7 +309,17 @@ impl Play<'_> {
             for &(step, grant) in &played.running {
                 choices.push(Event::Finished { run, step, grant, nanoseconds: 1_000 });
                 let fails = self.trouble.failures && self.reactor.failures(run, step) < 2;
-                choices.extend(fails.then_some(Event::Failed { run, step, grant, retryable: true }));
+                let why = Failure::Retryable;
+                // One that fails for want of memory when it is alone is the end of its run.
+                let is_first = self.trouble.shortage && !played.squeezed.contains(&step);
+                choices.extend((fails && played.squeezed.is_empty()).then_some(Event::Failed {
+                    run,
+                    step,
+                    grant,
+                    why,
+                }));
+                let why = Failure::OutOfMemory;
+                choices.extend(is_first.then_some(Event::Failed { run, step, grant, why }));
                 if self.trouble.abandonment && self.random.below(30) == 0 {
                     self.tickets += 1;
                     choices.push(Event::Abandoned {
@@ -390,6 +418,40 @@ fn failures_give_everything_back() {
 }
 
 #[test]
+fn what_memory_gave_out_for_is_tried_again_alone_and_is_no_retry() {
+    for seed in 0..10_000 {
+        let mut random = Random(seed ^ 0x0DD);
+        let count = 1 + random.below(2);
+        let plans = random_plans(&mut random, count);
+        let trouble = Trouble { failures: seed % 2 == 0, shortage: true, ..Trouble::default() };
+        play(plans, &mut random, trouble, seed);
+    }
+}
+
+#[test]
+fn memory_that_gives_out_for_a_step_alone_ends_its_run() {
+    let mut plan = random_plan(&mut Random(1));
+    plan.terms.iter_mut().for_each(|terms| terms.retries = 9);
+    let mut reactor = Reactor::new(Ledger::new(&[None, None], &[2_000_000], 1), 1);
+    let mut commands = Vec::new();
+    let lane = plan.steps.at(0).device.0;
+    let tasks = Arc::new(Tasks::new(Arc::new(plan)));
+    let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
+    reactor.on_events(&[Event::Start(run)], &mut commands);
+    commands.clear();
+    for attempt in 0..2 {
+        reactor.on_events(&[Event::Poll { lane, room: 1, only: None }], &mut commands);
+        let Some(Command::Run { step, grant, .. }) = commands.pop() else { panic!("nothing started") };
+        let why = Failure::OutOfMemory;
+        reactor.on_events(&[Event::Failed { run, step, grant, why }], &mut commands);
+        let ends = [Command::Abort { run, step }, Command::Complete(run)];
+        assert_eq!(commands, if attempt == 0 { &[][..] } else { &ends });
+    }
+    reactor.release(run, &mut commands);
+    assert!(reactor.ledger().is_settled());
+}
+
+#[test]
 fn runs_share_one_book() {
     for seed in 0..10_000 {
         let mut random = Random(seed ^ 0xBEEF);
@@ -405,7 +467,12 @@ fn whatever_happens_everything_comes_back() {
         let mut random = Random(seed ^ 0xCAFE);
         let count = 1 + random.below(4);
         let plans = random_plans(&mut random, count);
-        let trouble = Trouble { failures: true, cancellations: true, abandonment: seed % 3 == 0 };
+        let trouble = Trouble {
+            failures: true,
+            shortage: seed % 2 == 0,
+            cancellations: true,
+            abandonment: seed % 3 == 0,
+        };
         play(plans, &mut random, trouble, seed);
     }
 }
@@ -422,6 +489,36 @@ fn equal_seeds_give_equal_traces() {
     }
 }
 
+/// An attempt that may be given up must be its worker's only one, wherever it stands in its queue.
+#[test]
+fn a_step_with_a_timeout_is_no_part_of_a_bundle() {
+    let mut plan = random_plan(&mut Random(1));
+    let timed = Terms { timeout: Some(std::time::Duration::from_secs(1)), ..Terms::default() };
+    plan.terms = vec![Terms::default(), timed];
+    let step = Step { device: DeviceId(0), memory: MemoryId(0), bytes: 1, terms: 0, ..plan.steps.at(0) };
+    plan.steps = outcrop::steps::Steps::with_capacity(5);
+    [0, 0, 0, 1, 0].iter().for_each(|&terms| plan.steps.push(Step { terms, ..step }));
+    (plan.operand_offsets, plan.operands) = (vec![0; 6], Vec::new());
+    let mut reactor = Reactor::new(Ledger::new(&[None, None], &[1], 1), 1);
+    let mut commands = Vec::new();
+    let tasks = Arc::new(Tasks::new(Arc::new(plan)));
+    let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
+    reactor.on_events(&[Event::Start(run)], &mut commands);
+    let mut bundles = Vec::new();
+    for _ in 0..4 {
+        commands.clear();
+        reactor.on_events(&[Event::Poll { lane: 0, room: 9, only: None }], &mut commands);
+        let given: Vec<Command> = std::mem::take(&mut commands);
+        bundles.push(given.len());
+        for command in given {
+            let Command::Run { step, grant, .. } = command else { panic!("{command:?}") };
+            reactor.on_events(&[Event::Finished { run, step, grant, nanoseconds: 10 }], &mut commands);
+        }
+    }
+    // The first one tells how long they take.
+    assert_eq!(bundles, [1, 2, 1, 1]);
+}
+
 #[test]
 fn a_step_without_retries_is_tried_once() {
     let mut plan = random_plan(&mut Random(1));
@@ -434,7 +531,7 @@ fn a_step_without_retries_is_tried_once() {
     reactor.on_events(&[Event::Start(run), Event::Poll { lane, room: 1, only: None }], &mut commands);
     let Some(Command::Run { step, grant, .. }) = commands.pop() else { panic!("nothing started") };
     commands.clear();
-    reactor.on_events(&[Event::Failed { run, step, grant, retryable: true }], &mut commands);
+    reactor.on_events(&[Event::Failed { run, step, grant, why: Failure::Retryable }], &mut commands);
     assert_eq!(commands, [Command::Abort { run, step }, Command::Complete(run)]);
     reactor.release(run, &mut commands);
     assert!(reactor.ledger().is_settled());

@@ -6,9 +6,14 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Waker};
 
 use outcrop::annotate::{Annotations, annotate};
+use outcrop::block::Buffer;
 use outcrop::collections::{Array, Delayed, array::Over};
+use outcrop::device::contract::{Compiler, Device, DeviceError, Memory, Queue};
+use outcrop::device::sim::{FaultPlan, SimDevice};
+use outcrop::dtype::DType;
 use outcrop::exec::Control;
 use outcrop::graph::layer::Layer;
+use outcrop::machine::{Backend, DeviceId, Machine, MemoryId};
 use outcrop::session::{Prepared, Session};
 use outcrop::settings::Config;
 use outcrop::steps::StepKind;
@@ -147,6 +152,61 @@ fn memory_that_a_function_holds_on_to_is_told() {
     assert_eq!(said.memory_use[0].excess_bytes, None, "{said}");
     assert!(said.memory_use[0].used_bytes > HOARDED as u64 * 9 / 10, "{said}");
     HOARD.lock().unwrap().clear();
+}
+
+/// A simulated GPU whose driver keeps 8 MiB of its own for every buffer.
+struct Greedy(SimDevice, Mutex<Vec<Buffer>>);
+
+impl Device for Greedy {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn memory(&self) -> &dyn Memory {
+        self
+    }
+
+    fn compiler(&self) -> &dyn Compiler {
+        self.0.compiler()
+    }
+
+    fn queue(&self) -> &dyn Queue {
+        self.0.queue()
+    }
+}
+
+impl Memory for Greedy {
+    fn allocate(&self, bytes: usize) -> Result<Buffer, DeviceError> {
+        self.1.lock().unwrap().push(self.0.memory().allocate(8 << 20)?);
+        self.0.memory().allocate(bytes)
+    }
+
+    fn used(&self) -> usize {
+        self.0.memory().used()
+    }
+}
+
+#[test]
+fn memory_of_a_device_that_nobody_was_granted_is_told() {
+    let of = |wrap: fn(SimDevice) -> Arc<dyn Device>| {
+        let text = include_str!("../examples/machines/one-gpu.toml");
+        let mut machine = Machine::from_toml(text).unwrap();
+        machine.devices[1].backend = Backend::Sim;
+        let link = machine.link(MemoryId::HOST, machine.memory_of(DeviceId(1)));
+        let gpu = SimDevice::new(machine.device(DeviceId(1)), Some(1 << 30), link, FaultPlan::none());
+        let session = Session::on(machine, Config { threads: Some(1), ..Config::default() });
+        let session = session.with_device(wrap(gpu));
+        let wish = Annotations::new().set("device", "gpu").unwrap();
+        let x = annotate(wish, || Array::ones([1000], DType::F32) + 1.0);
+        let prepared = session.prepare(&[x.layer().unwrap().clone()]).unwrap();
+        session.run(&prepared, &Control::new()).unwrap().report
+    };
+    let plain = of(|gpu| Arc::new(gpu));
+    let of_gpu = plain.memory_use.iter().find(|one| one.memory == "gpu0").unwrap();
+    assert!(of_gpu.excess_bytes.is_none(), "{plain}");
+    let greedy = of(|gpu| Arc::new(Greedy(gpu, Mutex::default())));
+    assert!(greedy.to_string().contains("gpu0: 8.0 MiB in use, "), "{greedy}");
+    assert!(greedy.to_string().contains(" more than the plan knows of"), "{greedy}");
 }
 
 #[test]

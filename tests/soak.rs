@@ -97,7 +97,7 @@ fn round(lasting: &Arc<Session>, folder: &std::path::Path, number: u64) {
     timed_out(lasting);
     // Sessions that come and go bring threads and spill files with them.
     spilling(&session(2, Some(Bytes(400 << 10)), folder));
-    if number % 8 == 0 {
+    if number.is_multiple_of(8) {
         late(lasting);
         given_up(&session(1, None, folder));
     }

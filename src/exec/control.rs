@@ -78,7 +78,7 @@ impl Control {
         })
     }
 
-    /// The run keeps a [`Trace`](crate::exec::Trace) of every attempt: 16 bytes each. To be said before the handle is
+    /// The run keeps a [`Trace`] of every attempt: 16 bytes each. To be said before the handle is
     /// cloned.
     pub fn traced(self) -> Self {
         self.with(|state| state.is_traced = true)

@@ -9,6 +9,7 @@ use crate::exec::error::ExecError;
 use crate::exec::pool::Pool;
 use crate::ids::StepId;
 use crate::reactor::{Event, RunId};
+use crate::steps::Lane;
 
 /// How often those who watch are told, and memory is looked at.
 pub(super) const GLANCE: Duration = Duration::from_millis(50);
@@ -20,6 +21,8 @@ pub(super) enum Due {
     Deadline(Weak<Active>, RunId, Duration),
     /// An attempt, by ticket, should have ended.
     Overdue(u64),
+    /// A look at whether a device's worker is stuck.
+    Look(Lane),
 }
 
 impl Pool {
@@ -44,6 +47,7 @@ impl Pool {
                     }
                 }
                 Due::Overdue(ticket) => self.give_up(ticket),
+                Due::Look(lane) => self.look(lane),
                 Due::Glance(active, run) => {
                     if let Some(active) = active.upgrade() {
                         self.glance(run, &active);

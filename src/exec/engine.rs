@@ -1,7 +1,7 @@
 //! The engine: a pool of workers and one book of memory and resources, for all runs of a session.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::device::contract::Device;
 use crate::exec::active::{Active, Done};
@@ -45,6 +45,9 @@ pub struct Limits {
     pub resources: Vec<f64>,
     /// Devices of the machine, the host among them.
     pub devices: usize,
+    /// How long a device's driver may take for one step that has no `timeout`, before the device counts as lost; `None`
+    /// waits for ever.
+    pub device_timeout: Option<Duration>,
     /// Whether each host worker stays on one core of those that the process may use; more workers than cores share
     /// them. Linux only; elsewhere it does nothing.
     pub pin_threads: bool,
@@ -58,6 +61,7 @@ impl Limits {
             memories: plan.memories.iter().map(|memory| memory.budget.map(|bytes| bytes.0)).collect(),
             resources: plan.resources.iter().map(|(_, amount)| *amount).collect(),
             devices: plan.device_names.len().max(1),
+            device_timeout: None,
             pin_threads: false,
         }
     }

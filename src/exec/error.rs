@@ -1,10 +1,14 @@
 //! Why a run didn't end well.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::device::contract::DeviceError;
+use crate::exec::finished::{Finished, Trouble};
 use crate::graph::custom::TaskError;
 use crate::graph::op::TransferError;
+use crate::machine::DeviceId;
+use crate::reactor::Failure;
 use crate::store::StoreError;
 use crate::units::{Bytes, format_seconds};
 
@@ -56,6 +60,19 @@ pub enum ExecError {
         earlier: Box<[String]>,
         /// What went wrong the last time.
         source: Box<StepError>,
+    },
+    /// A device is lost, or too small for a task. What is finished is handed over, for a plan that does without the device;
+    /// a [`Session`](crate::session::Session) makes one, and goes on.
+    #[error("{source}")]
+    Unable {
+        /// The device.
+        device: DeviceId,
+        /// What is the matter with it.
+        trouble: Trouble,
+        /// What is finished.
+        finished: Arc<Finished>,
+        /// The failure that showed it.
+        source: Box<ExecError>,
     },
     /// Letting go of a value panicked: the destructor of an object.
     #[error("letting go of a value panicked: {message}")]
@@ -173,14 +190,14 @@ pub enum StepError {
 }
 
 impl StepError {
-    /// Whether another attempt can end better: not when memory ran out, the device or the value is gone, or the fault
-    /// is Outcrop's own.
-    pub fn retryable(&self) -> bool {
+    /// How the attempt failed: another can't end better when the device or the value is gone, or the fault is Outcrop's
+    /// own.
+    pub fn failure(&self) -> Failure {
         match self {
-            StepError::Device(DeviceError::OutOfMemory { .. } | DeviceError::Lost { .. }) => false,
-            StepError::Bug { .. } => false,
-            StepError::Store(error) => !error.is_lost_chunk(),
-            _ => true,
+            StepError::Device(DeviceError::OutOfMemory { .. }) => Failure::OutOfMemory,
+            StepError::Device(DeviceError::Lost { .. }) | StepError::Bug { .. } => Failure::Final,
+            StepError::Store(error) if error.is_lost_chunk() => Failure::Final,
+            _ => Failure::Retryable,
         }
     }
 }

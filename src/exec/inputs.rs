@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::block::Block;
 use crate::exec::error::StepError;
+use crate::exec::finished::Failures;
 use crate::steps::PlanLayer;
 use crate::store::StoreError;
 use crate::store::resume::ResumeStore;
@@ -23,6 +24,8 @@ pub struct RunInputs {
     /// Values that an earlier run handed over, by the name of the layer in the graph and the block. They are in host
     /// memory, and taken before any in the store.
     pub values: Arc<HashMap<(Arc<str>, usize), Value>>,
+    /// How often tasks failed in an earlier run that this one goes on from: no retry is had twice.
+    pub failures: Arc<Failures>,
     /// The folder that values are spilled to; `None` is the system's for temporary files.
     pub spill_folder: Option<PathBuf>,
     /// Bytes that spilled values may take on disk.

@@ -5,7 +5,8 @@
 //! under way at once, in one book of memory and resources. Workers sleep when there is nothing to do.
 //!
 //! - [`engine`]: submitting and waiting. `pool` and `worker`: threads around the reactor. `active`: a run under way.
-//!   `nested`: work that a step submits. `timer`, `due`: what is due later. `posts`: attempts that must end in time.
+//!   `nested`: work that a step submits. `timer`, `due`, `watch`: what is due later. `posts`: attempts that must end in
+//!   time. [`finished`]: what a run leaves that a device kept from its end.
 //! - `work`: doing one step. [`control`]: cancelling, watching, observing. [`trace`], [`record`], [`usage`]: what
 //!   happened. [`pinning`]: workers on cores of their own.
 
@@ -14,6 +15,7 @@ pub mod control;
 mod due;
 pub mod engine;
 pub mod error;
+pub mod finished;
 pub mod inputs;
 mod nested;
 pub mod pinning;
@@ -24,12 +26,14 @@ mod threads;
 mod timer;
 pub mod trace;
 pub mod usage;
+mod watch;
 mod work;
 mod worker;
 
 pub use control::{Control, StepEvent};
 pub use engine::{Devices, Engine, Limits, Outcome, RunOptions, Running, run};
 pub use error::{ExecError, StepError};
+pub use finished::{Finished, Trouble};
 pub use inputs::RunInputs;
 pub use record::RunRecord;
 pub use trace::Trace;

@@ -6,23 +6,25 @@
 //! done by whichever worker is there first, outside the lock.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::exec::active::Active;
 use crate::exec::due::{Due, GLANCE};
 use crate::exec::engine::{Limits, Outcome};
 use crate::exec::error::{ExecError, StepError};
-use crate::exec::posts::{Post, Posts, grace};
+use crate::exec::finished::{self, Finished, Trouble};
+use crate::exec::posts::Posts;
 use crate::exec::record::Books;
 use crate::exec::threads::Threads;
 use crate::exec::timer::Timer;
 use crate::exec::usage::Meter;
 use crate::exec::work::Work;
 use crate::ids::StepId;
+use crate::machine::DeviceId;
 use crate::panics;
 use crate::reactor::{Command, Event, Ledger, Reactor, Refusal, RunId, Standing, Tasks};
-use crate::steps::{Lane, Plan, Step};
+use crate::steps::{Lane, Plan};
 use crate::value::Value;
 
 /// The first back-off of a retry; each further one is twice as long, up to [`BACK_OFF_MAX`].
@@ -38,7 +40,9 @@ pub(super) struct Pool {
     wake_helpers: Condvar,
     pub(super) timer: Timer<Due>,
     limits: Limits,
-    threads: Threads,
+    pub(super) threads: Threads,
+    /// For each lane of a device that is gone, what was said of it.
+    lost: Vec<OnceLock<String>>,
 }
 
 /// What the lock protects.
@@ -62,6 +66,8 @@ pub(super) struct Slot {
     pub(super) active: Arc<Active>,
     pub(super) books: Books,
     failure: Option<ExecError>,
+    /// The device that the failure shows to be unable, if so.
+    trouble: Option<(DeviceId, Trouble)>,
     /// Whether memory is short, so that what is freed has to be gone before it is granted again.
     is_tight: bool,
 }
@@ -94,6 +100,7 @@ impl Pool {
             timer: Timer::new(),
             limits: limits.clone(),
             threads: Threads::default(),
+            lost: (0..limits.devices.max(1)).map(|_| OnceLock::new()).collect(),
         }
     }
 
@@ -150,6 +157,18 @@ impl Pool {
     /// Waits for all workers that nobody has given up.
     pub(super) fn join(&self) {
         self.threads.join();
+    }
+
+    /// The device of a lane is gone, for as long as the engine lives: what any run still has for it fails at once.
+    pub(super) fn lose(&self, lane: Lane, message: String) {
+        if let Some(lost) = self.lost.get(usize::from(lane)) {
+            let _ = lost.set(message);
+        }
+    }
+
+    /// What was said of a lane's device, if it is gone.
+    pub(super) fn lost(&self, lane: Lane) -> Option<&str> {
+        self.lost.get(usize::from(lane))?.get().map(String::as_str)
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -224,12 +243,15 @@ impl Pool {
         let standing = Standing { priority: active.options.priority, depth: active.depth };
         match core.reactor.submit(tasks, standing, &mut core.commands) {
             Ok(run) => {
+                for (step, failures) in finished::charges(&active) {
+                    core.reactor.charge(run, step, failures);
+                }
                 if core.runs.len() <= run.0 as usize {
                     core.runs.resize_with(run.0 as usize + 1, || None);
                 }
                 let books = Books::new(&active);
                 core.runs[run.0 as usize] =
-                    Some(Slot { active: active.clone(), books, failure: None, is_tight });
+                    Some(Slot { active: active.clone(), books, failure: None, trouble: None, is_tight });
                 if active.control.is_cancelled() {
                     core.reactor.on_events(&[Event::Cancel(run)], &mut core.commands);
                 }
@@ -316,18 +338,26 @@ impl Pool {
 
     /// Gives back what is left of a run, and tells whoever waits for it.
     fn end(&self, run: RunId, slot: Slot) {
-        let Slot { active, mut books, mut failure, .. } = slot;
-        let (unfinished, peaks) = {
-            let core = self.lock();
-            (core.reactor.unfinished(run), core.reactor.peaks(run))
+        let Slot { active, mut books, mut failure, trouble, .. } = slot;
+        let (unfinished, peaks, done, failures) = {
+            let (core, failed) = (self.lock(), failure.is_some());
+            let done = if failed { core.reactor.done(run) } else { Vec::new() };
+            (core.reactor.unfinished(run), core.reactor.peaks(run), done, core.reactor.all_failures(run))
         };
         if let Some(meter) = active.meter.get() {
             meter.look(&active.devices, |memory| self.lock().reactor.ledger().held(memory));
             books.record.usage = meter.usage(&peaks);
         }
         let mut results = Vec::new();
+        let compiling = |failure| Trouble::of_failure(&active.plan, failure);
+        let trouble = trouble.or_else(|| failure.as_ref().and_then(compiling));
+        let mut finished = Finished::default();
         if let Some(work) = active.work.get() {
             books.record.spill = work.spill_figures();
+            if trouble.is_some() {
+                finished = Finished::of(work, &active.plan, &done);
+                finished.failures = finished::failures_of(&active.plan, &failures);
+            }
             if failure.is_none() && unfinished == 0 {
                 results = work.take_results();
             }
@@ -342,18 +372,23 @@ impl Pool {
         self.wake_others(core);
         drop(guard);
         active.control.watch(&books.finished);
+        books.record.peak_bytes = peaks;
         if failure.is_some() || unfinished > 0 {
             let trace = books.record.trace.take();
             trace.into_iter().for_each(|trace| active.control.leave_trace(&active.plan, trace));
         }
         let result = match failure {
-            Some(failure) => Err(failure),
+            Some(failure) => Err(match trouble {
+                Some((device, trouble)) if !active.control.is_cancelled() => {
+                    finished.record = books.closed(active.started.elapsed());
+                    let (finished, source) = (Arc::new(finished), Box::new(failure));
+                    ExecError::Unable { device, trouble, finished, source }
+                }
+                _ => failure,
+            }),
             None if unfinished > 0 && active.control.is_cancelled() => Err(ExecError::Cancelled),
             None if unfinished > 0 => Err(ExecError::Stuck { unfinished }),
-            None => {
-                books.record.peak_bytes = peaks;
-                Ok(Outcome { results, record: books.closed(active.started.elapsed()) })
-            }
+            None => Ok(Outcome { results, record: books.closed(active.started.elapsed()) }),
         };
         self.told(&active, result);
     }
@@ -392,40 +427,6 @@ impl Pool {
     }
 }
 
-impl Pool {
-    /// An attempt under a timeout begins; it is given up when it is long overdue.
-    pub(super) fn watch_over(&self, core: &mut Core, post: Post) -> u64 {
-        let due = post.started + post.limit + grace(post.limit);
-        let ticket = core.posts.open(post);
-        self.timer.set(due, Due::Overdue(ticket));
-        ticket
-    }
-
-    /// An attempt that is long overdue: the run goes on without its thread and without what it holds.
-    pub(super) fn give_up(self: &Arc<Self>, ticket: u64) {
-        let mut guard = self.lock();
-        let core = &mut *guard;
-        let Some(post) = core.posts.give_up(ticket) else { return };
-        let Post { run, step, grant, ref active, limit, .. } = post;
-        let plan = &active.plan;
-        let tasks_hold = core.reactor.holds(run, step);
-        // The thread may still write to a result, which nobody else may be given then.
-        let retryable = plan.step(step).output == Step::NO_OUTPUT;
-        let attempts = core.reactor.failures(run, step) + 1;
-        let event = Event::Abandoned { run, step, grant, ticket, retryable };
-        core.reactor.on_events(&[event], &mut core.commands);
-        let error = StepError::Abandoned { took: post.started.elapsed(), limit, held: tasks_hold };
-        if let Some(slot) = core.run(run) {
-            slot.books.count(plan.step(step).layer, post.started.elapsed(), false);
-        }
-        core.failed(run, step, attempts, error);
-        self.obey(core, &mut Vec::new());
-        self.wake_others(core);
-        drop(guard);
-        self.threads.replace(self, post.worker);
-    }
-}
-
 /// A piece of work at the border of a run.
 pub(super) enum Chore {
     Submit(Arc<Active>),
@@ -460,10 +461,11 @@ impl Core {
             return slot.books.earlier.entry(step).or_default().push(error.to_string());
         }
         let earlier = slot.books.earlier.remove(&step).unwrap_or_default();
+        let trouble = Trouble::of_step(&slot.active.plan, step, &error);
         let error = step_failed(&slot.active.plan, step, attempts, earlier, error);
         // A step that a cancellation made fail isn't why the run ends.
-        if !slot.active.control.is_cancelled() {
-            slot.failure.get_or_insert(error);
+        if !slot.active.control.is_cancelled() && slot.failure.is_none() {
+            (slot.failure, slot.trouble) = (Some(error), trouble);
         }
     }
 

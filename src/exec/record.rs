@@ -67,6 +67,17 @@ impl Books {
 }
 
 impl RunRecord {
+    /// Adds the copies and the time of a run that this one went on from, and its most bytes where they are more. Layers
+    /// and the trace are this run's own.
+    pub fn add(&mut self, earlier: &RunRecord) {
+        earlier.transfers.iter().for_each(|&edge| self.count_transfer(edge));
+        self.transfers.sort_unstable_by_key(|edge| (edge.from, edge.to));
+        for (peak, &other) in self.peak_bytes.iter_mut().zip(&earlier.peak_bytes) {
+            *peak = other.max(*peak);
+        }
+        self.wall_s += earlier.wall_s;
+    }
+
     pub(crate) fn count_transfer(&mut self, edge: TransferEdge) {
         match self.transfers.iter_mut().find(|other| (other.from, other.to) == (edge.from, edge.to)) {
             Some(other) => {

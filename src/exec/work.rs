@@ -226,6 +226,24 @@ impl Work {
         lock(&self.values[id.index()]).take()
     }
 
+    /// The value of a step that is done, in host memory, if it is still there.
+    pub(super) fn finished(&self, id: StepId) -> Option<Value> {
+        let step = self.plan.step(id);
+        if let Some(Room::Whole(result)) = self.results.get(step.output as usize) {
+            return lock(result).as_ref().map(|result| result.part(&self.plan.region(id)).into());
+        }
+        let slot = |slots: &Mutex<Vec<Option<Arc<Value>>>>| {
+            let OutputForm::Values(blocks) = &self.plan.outputs[step.output as usize].form else {
+                return None;
+            };
+            lock(slots).get(blocks.position(step.block as usize)?)?.as_deref().cloned()
+        };
+        match self.results.get(step.output as usize) {
+            Some(Room::Values(slots)) => slot(slots),
+            _ => lock(&self.values[id.index()]).as_deref().cloned(),
+        }
+    }
+
     fn keep(&self, id: StepId, step: &Step, value: Value) {
         let value = Arc::new(value);
         if let Some(Room::Values(slots)) = self.results.get(step.output as usize)

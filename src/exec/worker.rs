@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::device::contract::DeviceError;
 use crate::exec::active::Active;
 use crate::exec::control::StepEvent;
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::nested::Inside;
 use crate::exec::pool::{Core, Pool};
-use crate::exec::posts::Post;
+use crate::exec::posts::{Post, grace};
 use crate::exec::trace::Traced;
 use crate::ids::StepId;
 use crate::machine::DeviceId;
@@ -89,13 +90,19 @@ impl Worker {
             let mut started = Instant::now();
             self.enter(&active, started);
             for (step, grant) in self.steps.drain(..) {
-                let error = attempt(&active, step, &mut self.operands).err().map(Box::new);
+                let lost = self.pool.lost(self.lane);
+                let error = match lost {
+                    Some(message) => gone(&active, step, message),
+                    None => attempt(&active, step, &mut self.operands),
+                };
+                let error = error.err().map(Box::new);
                 let ended = Instant::now();
                 let busy = ended - started;
                 self.attempts.push(Attempt { step, grant, error, started, busy });
                 started = ended;
             }
-            if self.is_device() && !self.attempts.is_empty() {
+            let is_there = self.is_device() && self.pool.lost(self.lane).is_none();
+            if is_there && !self.attempts.is_empty() {
                 self.synchronize(&active);
             }
             self.judge(&active);
@@ -212,7 +219,9 @@ impl Worker {
             }
             // Whoever changed nothing wakes nobody: two sleepers would wake each other for ever.
             if news || !self.steps.is_empty() {
-                self.is_brief = self.only.is_none() && self.steps_are_short(core);
+                // One that may be given up may never be back.
+                let is_watched = self.ticket.is_some();
+                self.is_brief = self.only.is_none() && !is_watched && self.steps_are_short(core);
                 core.brief[lane] += usize::from(self.is_brief);
                 let back_soon = core.brief[lane] > 0;
                 pool.wake_beside(core, back_soon.then_some(self.lane));
@@ -259,13 +268,28 @@ impl Worker {
             }
             _ => true,
         });
-        if let ([(step, grant)], Some(active)) = (&self.steps[..], &self.active)
-            && let Some(limit) = active.plan.terms_of(*step).timeout
-        {
-            let (active, started, worker) = (active.clone(), Instant::now(), self.number);
-            let post = Post { active, run, step: *step, grant: *grant, limit, started, worker };
-            self.ticket = Some(self.pool.watch_over(core, post));
-        }
+        self.ticket = self.post().map(|post| self.pool.watch_over(core, post));
+    }
+
+    /// What is waited for no longer than it may take: a step with a timeout, and whatever a device does.
+    fn post(&self) -> Option<Post> {
+        let (active, &(first, _)) = (self.active.as_ref()?, self.steps.first()?);
+        let (started, is_device) = (Instant::now(), self.is_device());
+        let timeout = active.plan.terms_of(first).timeout;
+        let limit = timeout.or(self.pool.limits().device_timeout.filter(|_| is_device))?;
+        // Steps with a timeout come alone.
+        let most = timeout.map_or(limit * self.steps.len() as u32, |limit| limit + grace(limit));
+        Some(Post {
+            active: active.clone(),
+            run: self.run,
+            steps: self.steps.clone(),
+            limit,
+            started,
+            due: started + most,
+            worker: self.number,
+            lane: self.lane,
+            is_device,
+        })
     }
 
     /// Lets go of values; a destructor that panics fails the run.
@@ -285,10 +309,13 @@ impl Worker {
         if let Some(ticket) = self.ticket.take()
             && core.posts.close(ticket)
         {
-            core.reactor.on_events(&[Event::Found { ticket }], &mut core.commands);
+            for ticket in ticket..ticket + self.attempts.len() as u64 {
+                core.reactor.on_events(&[Event::Found { ticket }], &mut core.commands);
+            }
             self.attempts.clear();
             return false;
         }
+        let is_device = self.is_device();
         let Some(active) = self.active.as_ref() else { return true };
         let run = self.run;
         for attempt in self.attempts.drain(..) {
@@ -318,9 +345,12 @@ impl Worker {
             };
             // A late error comes after the value was kept; the ledger is about to take its bytes back.
             self.freed.extend(active.work.get().and_then(|work| work.take(attempt.step)));
-            let retryable = error.retryable();
+            let why = error.failure();
+            if let (StepError::Device(DeviceError::Lost { message, .. }), true) = (&*error, is_device) {
+                self.pool.lose(self.lane, message.clone());
+            }
             let attempts = core.reactor.failures(run, attempt.step) + 1;
-            let event = Event::Failed { run, step: attempt.step, grant: attempt.grant, retryable };
+            let event = Event::Failed { run, step: attempt.step, grant: attempt.grant, why };
             core.reactor.on_events(&[event], &mut core.commands);
             core.failed(run, attempt.step, attempts, *error);
         }
@@ -336,6 +366,12 @@ fn attempt(active: &Active, step: StepId, operands: &mut Vec<Value>) -> Result<(
         operands.clear();
         result
     })
+}
+
+/// Nobody asks a device that is gone.
+fn gone(active: &Active, step: StepId, message: &str) -> Result<(), StepError> {
+    let device = active.plan.device_names[usize::from(active.plan.step(step).device.0)].clone();
+    Err(DeviceError::Lost { device, message: message.to_owned() }.into())
 }
 
 /// A panic as an error: a worker that is gone would leave its steps running for ever.

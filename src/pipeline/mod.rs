@@ -179,6 +179,7 @@ fn replaced_inputs(checked: &check::Checked, folder: &Path, out: &Path) -> Vec<P
 fn config(settings: &schema::Settings) -> Result<Config, Vec<Problem>> {
     Ok(Config {
         threads: settings.threads.as_ref().map(|threads| threads.value),
+        device_timeout: None,
         pin_threads: settings.pin_threads,
         memory: settings.memory.as_ref().map(|memory| memory.value),
         spill: settings.spill,

@@ -28,14 +28,6 @@ pub fn lack(device: &DeviceInfo, layer: &Layer) -> Option<String> {
     }
 }
 
-/// Whether a backend's results differ from the host's in their last digits; the others give equal bits.
-pub fn has_own_bits(backend: Backend) -> bool {
-    match backend {
-        Backend::Host | Backend::Cuda | Backend::Sim => false,
-        Backend::Wgpu => true,
-    }
-}
-
 /// The arithmetic in which a backend keeps the states of reductions.
 pub fn state_class(backend: Backend) -> StateClass {
     match backend {

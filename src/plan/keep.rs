@@ -9,7 +9,6 @@ use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::Op;
 use crate::ids::LayerId;
 use crate::machine::Machine;
-use crate::plan::capability::has_own_bits;
 use crate::plan::fuse::{Group, Groups};
 use crate::plan::known::Known;
 use crate::plan::place::Placement;
@@ -67,7 +66,7 @@ pub fn keeping(
     for (id, group) in groups.iter() {
         let root = graph.layer(group.root());
         let backend = machine.device(placement.device(id)).backend;
-        let exact = !has_own_bits(backend) && reads_exact(groups, group, &is_exact);
+        let exact = !backend.has_own_bits() && reads_exact(groups, group, &is_exact);
         is_exact.push(exact);
         let mut keeping = Keeping::default();
         if standing.keeps[group.root().index()] {

@@ -1,12 +1,14 @@
-//! What is known before a plan is made: values that exist already, and under which tokens values can be kept.
+//! What is known before a plan is made: values that exist already, under which tokens values can be kept, and what earlier
+//! runs found out about devices.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::graph::block_set::BlockSet;
 use crate::graph::content::Contents;
 use crate::graph::layer::Layer;
 use crate::graph::op::Op;
+use crate::machine::DeviceId;
 
 /// Where a value is that exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +32,10 @@ pub enum KnownAt {
 pub struct Known {
     layers: BTreeMap<Arc<str>, BTreeMap<usize, KnownAt>>,
     contents: Option<Contents>,
+    /// Blocks that sinks have, by layer.
+    stored: BTreeMap<Arc<str>, BTreeSet<usize>>,
+    /// Devices that turned out to be too small for a layer, and how.
+    too_small: BTreeMap<(Arc<str>, DeviceId), String>,
 }
 
 impl Known {
@@ -40,7 +46,12 @@ impl Known {
 
     /// Nothing is known; values that later runs may ask for are to be kept under these tokens.
     pub fn keeping(contents: Contents) -> Self {
-        Known { layers: BTreeMap::new(), contents: Some(contents) }
+        Known::none().and_keeping(contents)
+    }
+
+    /// What is known, and values that later runs may ask for are to be kept under these tokens.
+    pub fn and_keeping(self, contents: Contents) -> Self {
+        Known { contents: Some(contents), ..self }
     }
 
     /// Value `block` of the layer of this name exists. One that is in memory isn't read from a store. O(log blocks).
@@ -81,6 +92,39 @@ impl Known {
             }
             _ => BlockSet::none(),
         }
+    }
+
+    /// Forgets all values, which are computed again.
+    pub fn forget_values(&mut self) {
+        self.layers.clear();
+    }
+
+    /// The sink of this name has a block already; it isn't stored again. O(log blocks).
+    pub fn add_stored(&mut self, layer: &str, block: usize) {
+        self.stored.entry(layer.into()).or_default().insert(block);
+    }
+
+    /// Forgets what sinks have: all of it is stored again.
+    pub fn forget_stored(&mut self) {
+        self.stored.clear();
+    }
+
+    /// Of `asked` blocks of a sink, those that it doesn't have.
+    pub fn unstored(&self, layer: &Layer, asked: BlockSet) -> BlockSet {
+        let Some(stored) = self.stored.get(layer.name()) else { return asked };
+        let count = layer.spec().count();
+        BlockSet::of(asked.iter(count).filter(|block| !stored.contains(block)).collect(), count)
+    }
+
+    /// The device is too small for the layer of this name, as a run found out: the layer isn't placed there. Whether that
+    /// is news.
+    pub fn add_too_small(&mut self, layer: &str, device: DeviceId, how: &str) -> bool {
+        self.too_small.insert((layer.into(), device), how.to_owned()).is_none()
+    }
+
+    /// How a device is too small for a layer, if it is known to be.
+    pub fn too_small(&self, layer: &Layer, device: DeviceId) -> Option<&str> {
+        self.too_small.get(&(layer.shared_name().clone(), device)).map(String::as_str)
     }
 
     /// The tokens under which values can be kept, where they are to be kept.

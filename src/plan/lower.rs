@@ -82,7 +82,8 @@ pub(super) fn needed_blocks(
     let there = |at: usize| known.blocks_of(graph.layer(groups.group(GroupId::at(at)).root()));
     let mut needed = vec![BlockSet::none(); nodes.len()];
     for output in graph.outputs() {
-        needed[groups.of(*output).index()] = graph.asked_of(graph.layer(*output));
+        let layer = graph.layer(*output);
+        needed[groups.of(*output).index()] = known.unstored(layer, graph.asked_of(layer));
     }
     propagate(&nodes, kept, there, &mut needed)?;
     let total = groups.iter().fold(0u64, |total, (id, group)| {

@@ -63,7 +63,7 @@ pub fn plan(
     settings: &Settings,
 ) -> Result<Plan, PlanError> {
     let effective = Effective::new(graph, settings)?;
-    let resolved = resolve::resolve(graph, &effective, machine, settings)?;
+    let resolved = resolve::resolve(graph, &effective, known, machine, settings)?;
     let same_class = |a: LayerId, b: LayerId| {
         let (at_a, at_b) = (resolved.of(a), resolved.of(b));
         at_a.class == at_b.class && at_a.candidates == at_b.candidates && effective.agree(graph, a, b)

@@ -13,6 +13,7 @@ use crate::machine::{DeviceId, DeviceInfo, DeviceKind, Machine};
 use crate::plan::capability;
 use crate::plan::effective::{self, Effective};
 use crate::plan::error::{PlanError, Unsatisfied};
+use crate::plan::known::Known;
 use crate::plan::memory::budget;
 use crate::settings::Settings;
 use crate::units::Bytes;
@@ -73,6 +74,7 @@ impl Resolved {
 pub fn resolve(
     graph: &LayerGraph,
     effective: &Effective,
+    known: &Known,
     machine: &Machine,
     settings: &Settings,
 ) -> Result<Resolved, PlanError> {
@@ -80,7 +82,7 @@ pub fn resolve(
     let mut unsatisfied = Vec::new();
     for (id, layer) in graph.layers() {
         let annotations = effective.of(id);
-        let ask = Ask { layer, annotations, demand: Demand::of(effective, id), machine, settings };
+        let ask = Ask { layer, annotations, demand: Demand::of(effective, id), known, machine, settings };
         unsatisfied.extend(ask.missing_resources());
         match ask.resolve() {
             Ok(resolution) => resolved.push(resolution),
@@ -104,6 +106,7 @@ struct Ask<'a> {
     layer: &'a Layer,
     annotations: &'a Annotations,
     demand: Demand,
+    known: &'a Known,
     machine: &'a Machine,
     settings: &'a Settings,
 }
@@ -184,6 +187,9 @@ impl Ask<'_> {
         let mut obstacles = Vec::new();
         if let Some(why) = &device.unusable {
             obstacles.push(Obstacle::Unusable(why.clone()));
+        }
+        if let Some(how) = self.known.too_small(self.layer, id) {
+            obstacles.push(Obstacle::TooSmall(how.to_owned()));
         }
         let wants_gpu = matches!(class, PlacementClass::Gpu | PlacementClass::PreferGpu);
         match device.kind {
@@ -282,6 +288,7 @@ impl Ask<'_> {
                 Obstacle::Lack(lack) if lack.contains("64") => {
                     fixes.push("compute in 32 bits, with astype".to_owned())
                 }
+                Obstacle::TooSmall(_) => fixes.push("smaller chunks".to_owned()),
                 Obstacle::NoGpu | Obstacle::Lack(_) | Obstacle::Unusable(_) | Obstacle::NotHost => {}
             }
         }
@@ -380,6 +387,7 @@ enum Obstacle {
     NotHost,
     Software,
     Unusable(String),
+    TooSmall(String),
     Workers,
     Memory { have: Bytes },
     Whole,
@@ -394,6 +402,7 @@ impl std::fmt::Display for Obstacle {
             Obstacle::NotHost => f.write_str("isn't the host"),
             Obstacle::Software => f.write_str("is a software adapter, not a GPU"),
             Obstacle::Unusable(why) => write!(f, "can't be used: {why}"),
+            Obstacle::TooSmall(how) => write!(f, "was too small: {how}"),
             Obstacle::Workers => f.write_str("isn't among the workers asked for"),
             Obstacle::Memory { have } => write!(f, "has only {have} of memory"),
             Obstacle::Whole => f.write_str("one array layer runs on one device"),

@@ -16,6 +16,18 @@ impl GrantId {
     pub const NONE: GrantId = GrantId(u32::MAX);
 }
 
+/// How an attempt failed, as far as it decides what comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Trying again can help, and is one of the step's retries.
+    Retryable,
+    /// Its memory gave out, whatever the book says. It is tried once more when nothing else of its run is under way,
+    /// which is none of its retries; if it fails alone, the memory is too small in truth.
+    OutOfMemory,
+    /// Trying again can't help.
+    Final,
+}
+
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -50,8 +62,8 @@ pub enum Event {
         step: StepId,
         /// What came with it when it was told to run.
         grant: GrantId,
-        /// Whether trying again can help.
-        retryable: bool,
+        /// What kind of failure it is.
+        why: Failure,
     },
     /// An attempt at a step is given up though it still runs: it failed, and what it holds is lost.
     Abandoned {

@@ -5,7 +5,7 @@
 //!
 //! - [`tasks`]: what it knows of a plan. `run`: the state of a run. [`ledger`]: the book of memory and resources, with
 //!   the rule that keeps plans from getting stuck.
-//! - [`event`]: what it hears and says. [`bitmap`], [`profile`]: the structures below.
+//! - [`event`]: what it hears and says. `failing`: failed attempts, and those that were given up. [`bitmap`], [`profile`]: the structures below.
 //!
 //! **Which step next.** A worker of a lane gets the ready step that comes first in its plan's order among those that
 //! may start; priority is settled in that order. Steps are queued by what they need, so what doesn't fit never holds up
@@ -13,17 +13,22 @@
 //! several runs the deeper nested one comes first, then the one of higher priority, then the one with fewer steps
 //! under way.
 //!
+//! **Memory that gives out.** A step that its device had no memory for, whatever the book says, is tried again when
+//! nothing else of its run is under way, which is none of its retries. If it fails alone too, its run ends.
+//!
 //! **Bundles.** Short steps of one queue are given out together, to run one after the other in their worker, under one
 //! grant of resources: no more than a few of [`BUNDLE_NANOSECONDS`], and never so many that another worker goes without.
 
 pub mod bitmap;
 pub mod event;
+mod failing;
 mod grants;
 pub mod ledger;
 #[cfg(test)]
 mod model;
 mod pick;
 pub mod profile;
+mod questions;
 mod run;
 pub mod tasks;
 
@@ -31,9 +36,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::ids::StepId;
-use crate::steps::{Lane, StepOperand};
+use crate::steps::Lane;
 
-pub use event::{Command, Event, GrantId, RunId};
+pub use event::{Command, Event, Failure, GrantId, RunId};
 use grants::Grants;
 pub use ledger::Ledger;
 use ledger::Lost;
@@ -45,9 +50,6 @@ pub use tasks::{Demand, Need, Tasks};
 
 /// How long the steps of a bundle take together, by what earlier ones took.
 pub const BUNDLE_NANOSECONDS: u32 = 20_000;
-
-/// What waking a worker takes, until it works: less than that is done sooner by those who are awake.
-const WAKE_NANOSECONDS: u64 = 5_000;
 
 /// The state of all runs.
 #[derive(Clone, Debug)]
@@ -147,21 +149,11 @@ impl Reactor {
                 Event::Finished { run, step, grant, nanoseconds } => {
                     self.on_finished(run, step.0, grant, nanoseconds, commands);
                 }
-                Event::Failed { run, step, grant, retryable } => {
-                    self.on_failed(run, step.0, grant, retryable, commands);
-                }
+                Event::Failed { run, step, grant, why } => self.on_failed(run, step.0, grant, why, commands),
                 Event::Abandoned { run, step, grant, ticket, retryable } => {
-                    self.on_abandoned(run, step, grant, ticket);
-                    let retryable = retryable && self.ledger.is_within();
-                    self.on_failed(run, step.0, GrantId::NONE, retryable, commands);
-                    self.starve(commands);
+                    self.on_abandoned(run, step, grant, ticket, retryable, commands);
                 }
-                Event::Found { ticket } => {
-                    if let Some(lost) = self.lost.remove(&ticket) {
-                        self.ledger.find(&lost);
-                        self.admit(commands);
-                    }
-                }
+                Event::Found { ticket } => self.on_found(ticket, commands),
                 Event::RetryDue { run, step } => {
                     if let Some(Slot { tasks, run }) = self.slot(run)
                         && run.states[step.index()].stage() == StepState::BACKING_OFF
@@ -182,57 +174,6 @@ impl Reactor {
         self.queued.retain(|other| *other != id);
         self.forget_claim(id);
         self.admit(commands);
-    }
-
-    /// Ready steps of a lane, whether or not they may start.
-    pub fn ready(&self, lane: Lane) -> usize {
-        let slots = self.order.iter().filter_map(|id| self.runs[id.0 as usize].as_ref());
-        let running = slots.filter(|slot| slot.run.phase == Phase::Running);
-        running.map(|slot| ready_in(&slot.tasks, &slot.run, lane)).sum()
-    }
-
-    /// Whether a lane's ready steps are worth waking a worker for: it has to sleep less than they take.
-    pub fn is_worth_waking(&self, lane: Lane) -> bool {
-        let slots = self.order.iter().filter_map(|id| self.runs[id.0 as usize].as_ref());
-        let running = slots.filter(|slot| slot.run.phase == Phase::Running);
-        let backlog = |Slot { tasks, run }: &Slot| {
-            let queues = tasks.queues().of_lane.get(usize::from(lane)).into_iter().flatten();
-            queues.fold(0u64, |sum, &queue| sum.saturating_add(run.queue(queue).backlog()))
-        };
-        running.map(backlog).fold(0, u64::saturating_add) >= WAKE_NANOSECONDS
-    }
-
-    /// Whether steps like this one take no longer than a [bundle](BUNDLE_NANOSECONDS), as far as anybody knows.
-    pub fn is_short(&self, run: RunId, step: StepId) -> bool {
-        let slot = self.runs.get(run.0 as usize).and_then(Option::as_ref);
-        let cost = slot.map_or(0, |Slot { tasks, run }| run.queue(tasks.class(step.0).queue).cost);
-        cost > 0 && cost <= BUNDLE_NANOSECONDS
-    }
-
-    /// How often a step has been tried and failed.
-    pub fn failures(&self, run: RunId, step: StepId) -> u32 {
-        self.run(run).map_or(0, |run| run.failures(step))
-    }
-
-    /// Steps of a run that aren't done.
-    pub fn unfinished(&self, run: RunId) -> usize {
-        self.run(run).map_or(0, |run| run.unfinished)
-    }
-
-    /// Bytes that an attempt at a step holds, the values that it reads among them.
-    pub fn holds(&self, run: RunId, step: StepId) -> u64 {
-        let slot = self.runs.get(run.0 as usize).and_then(Option::as_ref);
-        slot.map_or(0, |slot| held_by(&slot.tasks, step).into_iter().map(Need::bytes).sum())
-    }
-
-    /// The most bytes that a run held at once, by memory.
-    pub fn peaks(&self, run: RunId) -> Vec<u64> {
-        self.run(run).map_or_else(Vec::new, |run| run.shares.iter().map(|share| share.peak()).collect())
-    }
-
-    /// The book.
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
     }
 
     /// Lends what a step holds of resources, while it waits for work that it has submitted.
@@ -342,7 +283,10 @@ impl Reactor {
             return false;
         }
         let mut picker = Picker { id, tasks, run, ledger: &mut self.ledger, claim: &mut self.claim };
-        let Some(mut step) = picker.pick(lane) else { return false };
+        let is_squeezed = !picker.run.squeezed.is_empty();
+        let (picked, room) =
+            if is_squeezed { (picker.pick_alone(lane), room.min(1)) } else { (picker.pick(lane), room) };
+        let Some(mut step) = picked else { return false };
         let &Class { queue, takes, takes_custom, alone, .. } = tasks.class(step);
         let resources = tasks.resources(step);
         let grant = if takes { self.grants.open(resources) } else { GrantId::NONE };
@@ -366,7 +310,8 @@ impl Reactor {
                 _ => takes_custom || alone,
             };
             step = picker.run.queue(queue).head;
-            if is_full || step == NONE || tasks.resources(step) != resources || !picker.has_memory(step) {
+            let is_other = |step| tasks.class(step).alone || tasks.resources(step) != resources;
+            if is_full || step == NONE || is_other(step) || !picker.has_memory(step) {
                 break;
             }
         }
@@ -389,6 +334,9 @@ impl Reactor {
         run.states[at] = StepState::DONE.ahead(ahead);
         run.running -= 1;
         run.unfinished -= 1;
+        if !run.squeezed.is_empty() {
+            run.squeezed.retain(|&other| other != step);
+        }
         run.queue_mut(tasks.class(step).queue).learn(nanoseconds);
         let need = tasks.need(step);
         self.ledger.finish(&mut run.shares[usize::from(need.memory)], step, need, ahead);
@@ -407,61 +355,6 @@ impl Reactor {
         }
         self.stale = true;
         self.complete_if_over(id, commands);
-    }
-
-    fn on_failed(
-        &mut self,
-        id: RunId,
-        step: u32,
-        grant: GrantId,
-        retryable: bool,
-        commands: &mut Vec<Command>,
-    ) {
-        self.ledger.give(&self.grants.close(grant));
-        let Some(Slot { tasks, run }) = self.runs[id.0 as usize].as_mut() else { return };
-        let (need, at) = (tasks.need(step), step as usize);
-        debug_assert_eq!(run.states[at].stage(), StepState::RUNNING);
-        let ahead = run.states[at].is_ahead();
-        self.ledger.fail(&mut run.shares[usize::from(need.memory)], step, need, ahead, run.head);
-        run.states[at] = StepState::BACKING_OFF;
-        run.running -= 1;
-        run.head = run.head.min(step);
-        let failures = run.failures.entry(step).or_insert(0);
-        *failures += 1;
-        let attempt = *failures;
-        self.stale = true;
-        let retries = tasks.plan().terms[tasks.class(step).terms as usize].retries;
-        if run.phase == Phase::Running {
-            if retryable && attempt <= retries {
-                commands.push(Command::Retry { run: id, step: StepId(step), attempt });
-                return;
-            }
-            commands.push(Command::Abort { run: id, step: StepId(step) });
-        }
-        self.stop(id, commands);
-    }
-
-    fn on_abandoned(&mut self, id: RunId, step: StepId, grant: GrantId, ticket: u64) {
-        let resources = self.grants.close(grant);
-        let Some(slot) = self.slot(id) else { return };
-        let lost = Lost { memory: held_by(&slot.tasks, step), resources };
-        self.ledger.lose(&lost);
-        self.lost.insert(ticket, lost);
-    }
-
-    /// Ends the runs that can't do with what abandoned attempts leave.
-    fn starve(&mut self, commands: &mut Vec<Command>) {
-        for at in 0..self.runs.len() {
-            let id = RunId(at as u32);
-            let Some(Slot { tasks, run }) = self.runs[at].as_ref() else { continue };
-            let is_over = matches!(run.phase, Phase::Stopping | Phase::Complete);
-            // One that was admitted has its memory in reserve.
-            let has_room = run.phase != Phase::Queued || self.ledger.could_hold(tasks);
-            if !(is_over || has_room && self.ledger.could_give(tasks)) {
-                commands.push(Command::Starve(id));
-                self.stop(id, commands);
-            }
-        }
     }
 
     fn stop(&mut self, id: RunId, commands: &mut Vec<Command>) {
@@ -490,21 +383,11 @@ impl Reactor {
     }
 }
 
-/// Memory that an attempt at a step holds: room of its own, and the values that it reads.
-fn held_by(tasks: &Tasks, step: StepId) -> Vec<Need> {
-    let value = |operand: &StepOperand| Need { scratch: 0, ..tasks.need(operand.step.0) };
-    let read = tasks.plan().operands(step).iter().map(value);
-    read.chain([tasks.need(step.0)]).filter(|need| need.bytes() > 0).collect()
-}
-
-fn ready_in(tasks: &Tasks, run: &Run, lane: Lane) -> usize {
-    let queues = tasks.queues().of_lane.get(usize::from(lane));
-    queues.map_or(0, |queues| queues.iter().map(|&queue| run.ready(queue)).sum())
-}
-
-/// Starts the head of its queue.
+/// Starts the head of its queue, or the step that is tried alone, which is in none.
 fn start(ledger: &mut Ledger, tasks: &Tasks, run: &mut Run, step: u32) {
-    run.take(tasks, step);
+    if run.states[step as usize].stage() == StepState::READY {
+        run.take(tasks, step);
+    }
     let need = tasks.need(step);
     let overtakes = step != run.head;
     run.states[step as usize] = StepState::RUNNING.ahead(overtakes);

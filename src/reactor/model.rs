@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::*;
-use crate::steps::Plan;
+use crate::reactor::event::Failure;
+use crate::steps::{Plan, StepOperand};
 use plans::Random;
 
 /// Workers of the host's lane.
@@ -234,7 +235,7 @@ impl State {
         let mut events = Vec::new();
         for (run, world) in (0..).map(RunId).zip(&self.runs).filter(|(_, world)| !world.is_over) {
             if self.failures > 0 {
-                let failed = |&(step, grant)| Event::Failed { run, step, grant, retryable: true };
+                let failed = |&(step, grant)| Event::Failed { run, step, grant, why: Failure::Retryable };
                 events.extend(world.running.iter().map(failed));
             }
             events.extend((self.cancellations > 0 && !world.is_stopped).then_some(Event::Cancel(run)));
@@ -379,9 +380,8 @@ impl State {
 fn add_run(run: &Run, key: &mut Vec<u64>) {
     key.push(run.phase as u64);
     key.extend(run.states.iter().map(|state| state.number()));
-    key.extend(run.cost.iter().map(|&cost| u64::from(cost)));
     key.extend((0..run.states.len() as u32).map(|step| u64::from(run.failures(StepId(step)))));
-    key.extend(run.queues.iter().map(|queue| u64::from(queue.bypasses)));
+    key.extend(run.queues.iter().map(|queue| u64::from(queue.bypasses) << 32 | u64::from(queue.cost)));
     for share in &run.shares {
         key.extend([share.held, share.ahead, share.reserve, u64::from(share.no_short_way_before)]);
     }

@@ -62,6 +62,20 @@ impl Picker<'_> {
         }
     }
 
+    /// Where a step waits to be tried alone: that one, once nothing of the run is under way; where it has to wait for
+    /// steps before it, one of those.
+    pub(super) fn pick_alone(&mut self, lane: Lane) -> Option<u32> {
+        let &step = self.run.squeezed.first()?;
+        if self.run.running > 0 {
+            return None;
+        }
+        // The first step that hasn't started may always start, so one of the two may.
+        if !(self.ledger.has(self.tasks.resources(step)) && self.has_memory(step)) {
+            return self.pick(lane);
+        }
+        (self.tasks.class(step).lane == lane).then_some(step)
+    }
+
     pub(super) fn has_memory(&mut self, step: u32) -> bool {
         let need = self.tasks.need(step);
         if need.bytes() == 0 {

@@ -34,6 +34,8 @@ pub(super) struct Run {
     pub(super) unfinished: usize,
     pub(super) running: usize,
     pub(super) failures: HashMap<u32, u32>,
+    /// Steps that memory gave out for, ascending: the first is tried again when nothing else of the run is under way.
+    pub(super) squeezed: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +131,7 @@ impl Run {
             unfinished: count,
             running: 0,
             failures: HashMap::new(),
+            squeezed: Vec::new(),
         }
     }
 
@@ -230,6 +233,12 @@ impl Run {
                 self.make_ready(tasks, follower);
             }
         }
+    }
+
+    /// The step is tried again, alone.
+    pub(super) fn squeeze(&mut self, step: u32) {
+        let at = self.squeezed.partition_point(|&other| other < step);
+        self.squeezed.insert(at, step);
     }
 
     pub(super) fn failures(&self, step: StepId) -> u32 {

@@ -37,6 +37,7 @@ pub struct Tasks {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Class {
     pub(super) need: Need,
+    pub(super) lane: Lane,
     pub(super) queue: u16,
     /// In [`Plan::terms`].
     pub(super) terms: u32,
@@ -138,6 +139,7 @@ impl Tasks {
                     });
                 Class {
                     need,
+                    lane,
                     queue,
                     terms: step.terms,
                     takes: !terms.resources.is_empty(),

@@ -53,7 +53,7 @@ impl Resume {
         Ok(state.store.clone())
     }
 
-    /// Plans a graph: first as if nothing was known, which tells what would be kept and under which tokens; then, where
+    /// Plans a graph: first as if nothing else was known, which tells what would be kept and under which tokens; then, where
     /// some of that is in the store, around it.
     ///
     /// # Errors
@@ -61,13 +61,15 @@ impl Resume {
     pub(super) fn plan(
         &self,
         graph: &LayerGraph,
+        known: &Known,
         machine: &Machine,
         settings: &Settings,
     ) -> Result<Plan, Error> {
         let Some(store) = self.store()? else {
-            return Ok(plan::plan(graph, &Known::none(), machine, settings)?);
+            return Ok(plan::plan(graph, known, machine, settings)?);
         };
-        let mut known = Known::keeping(graph.contents());
+        let mut known = known.clone().and_keeping(graph.contents());
+        let mut found = false;
         let whole = plan::plan(graph, &known, machine, settings)?;
         let mut state = self.state();
         for step in whole.steps.iter().filter(|step| step.kind == StepKind::Keep) {
@@ -75,11 +77,12 @@ impl Resume {
             let Some(token) = layer.block_token(block) else { continue };
             state.used.insert(token);
             if store.contains(token) {
+                found = true;
                 known.add(&layer.root, block, KnownAt::Store);
             }
         }
         drop(state);
-        if known.is_empty() { Ok(whole) } else { Ok(plan::plan(graph, &known, machine, settings)?) }
+        if !found { Ok(whole) } else { Ok(plan::plan(graph, &known, machine, settings)?) }
     }
 
     /// Reads every block that a plan recalls from the store, which forgets those that are damaged: a run that came upon

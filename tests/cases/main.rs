@@ -2,6 +2,7 @@
 
 mod allocated;
 mod annotations;
+mod faults;
 mod graphs;
 mod limits;
 mod memory;

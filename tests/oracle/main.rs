@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use outcrop::block::Block;
-use outcrop::device::sim::{FaultPlan, SimDevice};
+use outcrop::device::sim::{Fault, FaultPlan, SimDevice};
 use outcrop::dtype::DType;
 use outcrop::error::{Error, ErrorClass};
 use outcrop::exec::Control;
@@ -111,7 +111,9 @@ fn check(seed: u64, program: &Program) -> Result<Tally, String> {
         agrees(program, at, &wholes, &Whole::of(got))
             .map_err(|problem| format!("(b) node {at}: {problem}"))?;
     }
-    for (label, faults) in [("(c)", FaultPlan::none()), ("(e)", FaultPlan::seeded(seed, 2000, 4))] {
+    for (label, faults) in
+        [("(c)", FaultPlan::none()), ("(e)", FaultPlan::seeded(seed, 2000, 4, &[Fault::Fails]))]
+    {
         let session = simulated(threads, seed.is_multiple_of(3), &faults);
         match run(&session, program, style(Some(seed + 7), ANY_DEVICE)) {
             Ok(done) => {

@@ -9,8 +9,12 @@ pub enum Fault {
     Fails,
     /// The memory is used up, just then.
     OutOfMemory,
+    /// The memory is used up, from then on.
+    Exhausted,
     /// The device is gone, for good.
     Lost,
+    /// The call doesn't return until somebody [releases](super::SimDevice::release) the device; then it fails.
+    Hangs,
 }
 
 /// Faults by the number of the operation, counted from 0 over launches and copies.
@@ -29,18 +33,22 @@ impl FaultPlan {
         self
     }
 
-    /// Each of the first `operations` fails with probability `1 / one_in`, as the seed says.
-    pub fn seeded(seed: u64, operations: u64, one_in: u64) -> Self {
+    /// To each of the first `operations` happens one of `kinds` with probability `1 / one_in`, as the seed says. A kind
+    /// that is named twice is twice as likely.
+    pub fn seeded(seed: u64, operations: u64, one_in: u64, kinds: &[Fault]) -> Self {
         let mut state = seed;
-        let mut next = || {
+        let mut next = move || {
             // SplitMix64 (Steele, Lea and Flood, 2014).
             state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
             let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
             let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             mixed ^ (mixed >> 31)
         };
-        let failing = (0..operations).filter(|_| next() % one_in.max(1) == 0);
-        FaultPlan(failing.map(|operation| (operation, Fault::Fails)).collect())
+        let happens = |operation| {
+            let strikes = next() % one_in.max(1) == 0 && !kinds.is_empty();
+            strikes.then(|| (operation, kinds[(next() % kinds.len() as u64) as usize]))
+        };
+        FaultPlan((0..operations).filter_map(happens).collect())
     }
 
     /// What happens to this operation.

@@ -5,6 +5,7 @@
 //! the wall: the same work takes the same time on every run.
 
 mod faults;
+mod gate;
 mod memory;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,6 +17,7 @@ use crate::kernel::{Arguments, Kernel, Operand};
 use crate::machine::{DeviceInfo, LinkRate};
 
 pub use faults::{Fault, FaultPlan};
+use gate::Gate;
 use memory::{SimMemory, as_host};
 
 /// A simulated device.
@@ -26,6 +28,8 @@ pub struct SimDevice {
     faults: FaultPlan,
     operations: AtomicU64,
     lost: AtomicBool,
+    exhausted: AtomicBool,
+    gate: Gate,
     launch_s: f64,
     memory_bytes_per_s: f64,
     link: LinkRate,
@@ -42,6 +46,8 @@ impl SimDevice {
             faults,
             operations: AtomicU64::new(0),
             lost: AtomicBool::new(false),
+            exhausted: AtomicBool::new(false),
+            gate: Gate::default(),
             launch_s: info.rates.launch_s,
             memory_bytes_per_s: info.rates.memory_bytes_per_s,
             link,
@@ -59,6 +65,11 @@ impl SimDevice {
         self.operations.load(Ordering::Relaxed)
     }
 
+    /// Lets go of the calls that [hang](Fault::Hangs); from now on none does.
+    pub fn release(&self) {
+        self.gate.open();
+    }
+
     fn spend(&self, seconds: f64) {
         self.nanoseconds.fetch_add((seconds * 1e9) as u64, Ordering::Relaxed);
     }
@@ -67,16 +78,22 @@ impl SimDevice {
     fn admit(&self, operation: &str) -> Result<(), DeviceError> {
         let number = self.operations.fetch_add(1, Ordering::Relaxed);
         let fault = self.faults.at(number);
-        if fault == Some(Fault::Lost) {
-            self.lost.store(true, Ordering::Relaxed);
+        match fault {
+            Some(Fault::Lost) => self.lost.store(true, Ordering::Relaxed),
+            Some(Fault::Exhausted) => self.exhausted.store(true, Ordering::Relaxed),
+            Some(Fault::Hangs) => self.gate.pass(),
+            Some(Fault::Fails | Fault::OutOfMemory) | None => {}
         }
         if self.lost.load(Ordering::Relaxed) {
             let message = format!("simulated, at operation {number}");
             return Err(DeviceError::Lost { device: self.name.clone(), message });
         }
+        if self.exhausted.load(Ordering::Relaxed) {
+            return Err(self.memory.exhausted(0));
+        }
         match fault {
             Some(Fault::OutOfMemory) => Err(self.memory.exhausted(0)),
-            Some(Fault::Fails) => Err(DeviceError::Failed {
+            Some(Fault::Fails | Fault::Hangs) => Err(DeviceError::Failed {
                 device: self.name.clone(),
                 operation: operation.to_owned(),
                 message: format!("simulated, at operation {number}"),

@@ -9,13 +9,13 @@
 //!
 //! A value that is needed where it isn't comes back by a [`Reload`](StepKind::Reload) and copies, just before its
 //! reader. Values never change, so what was written once stays good for as long as anybody needs the value: each
-//! is written to disk at most once. Among the next candidates one that goes for nothing is preferred when its next
-//! use is at least half as far away, which halves what stencils write.
+//! is written to disk at most once. Of those that go for nothing, the one with the farthest next use is preferred
+//! when that is at least half as far away, which halves what stencils write.
 //!
 //! What never moves: parts of results, which are allocated once and from the start, whole or kept value by value;
 //! objects, which have no form on disk; views of sources, which take no memory. A device's value goes through the
 //! host's memory, never straight to disk, so with a device the host needs room for two of the largest values.
-//! A rechunk reads many blocks at once: it is [parted](part) where that makes a plan fit, or move less.
+//! A rechunk reads many blocks at once: it is parted where that makes a plan fit, or move less.
 //! A plan is refused only when one task's operands, value and reserve, with all that never moves, exceed a
 //! budget.
 //!

@@ -57,8 +57,7 @@ pub fn walk(view: &View<'_>, order: &[u32], budgets: &[u64]) -> Result<Moves, Re
 /// Stands for no task, no rank.
 const NONE: u32 = u32::MAX;
 
-/// How many candidates are looked at for one that goes for nothing.
-const LOOKED_AT: usize = 8;
+type Farthest = BinaryHeap<(u32, u32)>;
 
 struct Walk<'a> {
     view: &'a View<'a>,
@@ -76,7 +75,9 @@ struct Walk<'a> {
     /// Bytes held that never move.
     fixed: Vec<u64>,
     /// Next use and datum, by memory. Entries that are no longer true are dropped when they come up.
-    farthest: Vec<BinaryHeap<(u32, u32)>>,
+    farthest: Vec<Farthest>,
+    /// The same of those that go for nothing.
+    free: Vec<Farthest>,
     /// Planned copies that were made early.
     done: Vec<bool>,
     /// The rank of the task at hand.
@@ -108,6 +109,7 @@ impl<'a> Walk<'a> {
             fixed: held.clone(),
             held,
             farthest: vec![BinaryHeap::new(); memories],
+            free: vec![BinaryHeap::new(); memories],
             done: vec![false; count],
             now: 0,
             passed: 0,
@@ -205,7 +207,6 @@ impl<'a> Walk<'a> {
         let pinned = std::mem::replace(&mut self.pins[source], self.now);
         self.make_room(to, bytes)?;
         self.pins[source] = pinned;
-        self.offer(datum, from);
         let value = self.at[source];
         let copy = match planned {
             Some(&copy) => {
@@ -217,6 +218,7 @@ impl<'a> Walk<'a> {
         };
         self.out.order.push(copy);
         self.put(datum, to, copy, bytes);
+        self.offer(datum, from);
         Ok(())
     }
 
@@ -272,30 +274,45 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The datum that isn't needed for the longest time; among the next few, one that goes for nothing when it
-    /// isn't needed for half as long.
+    /// The datum that isn't needed for the longest time, or one that goes for nothing and isn't for half as long.
     fn victim(&mut self, memory: usize) -> Option<u32> {
-        let mut seen: Vec<(u32, u32)> = Vec::new();
-        let mut free = None;
-        while let Some((next, datum)) = self.farthest[memory].pop() {
+        let mut farthest = std::mem::take(&mut self.farthest[memory]);
+        let mut free = std::mem::take(&mut self.free[memory]);
+        let first = self.pop(&mut farthest, memory, |_, _| true);
+        let other = self.pop(&mut free, memory, |walk, datum| walk.goes_for_nothing(datum, memory));
+        let is_far = |next: u32| {
+            first.is_some_and(|(first, _)| u64::from(next - self.now) * 2 >= u64::from(first - self.now))
+        };
+        let chosen = match other {
+            Some((next, datum)) if is_far(next) => {
+                farthest.extend(first);
+                Some(datum)
+            }
+            _ => {
+                free.extend(other);
+                first.map(|(_, datum)| datum)
+            }
+        };
+        (self.farthest[memory], self.free[memory]) = (farthest, free);
+        chosen
+    }
+
+    /// The first entry that is true, of a datum that the task at hand doesn't need.
+    fn pop(
+        &mut self,
+        heap: &mut Farthest,
+        memory: usize,
+        fits: impl Fn(&Self, u32) -> bool,
+    ) -> Option<(u32, u32)> {
+        while let Some((next, datum)) = heap.pop() {
             let slot = self.slot(datum, memory);
             let is_true = self.at[slot] != NONE && self.next_use(datum, Some(memory)) == next;
             // What is pinned comes back once it has been read.
-            if !is_true || self.pins[slot] == self.now || seen.contains(&(next, datum)) {
-                continue;
-            }
-            seen.push((next, datum));
-            let is_near = u64::from(next - self.now) * 2 < u64::from(seen[0].0 - self.now);
-            if !is_near && self.goes_for_nothing(datum, memory) {
-                free = Some((next, datum));
-            }
-            if is_near || free.is_some() || seen.len() >= LOOKED_AT {
-                break;
+            if is_true && self.pins[slot] != self.now && fits(self, datum) {
+                return Some((next, datum));
             }
         }
-        let chosen = free.or(seen.first().copied());
-        self.farthest[memory].extend(seen.into_iter().filter(|entry| Some(*entry) != chosen));
-        chosen.map(|(_, datum)| datum)
+        None
     }
 
     fn goes_for_nothing(&self, datum: u32, memory: usize) -> bool {
@@ -323,6 +340,9 @@ impl<'a> Walk<'a> {
         {
             let next = self.next_use(datum, Some(memory));
             self.farthest[memory].push((next, datum));
+            if self.goes_for_nothing(datum, memory) {
+                self.free[memory].push((next, datum));
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use crate::plan::order;
 use crate::simulate::{play, sequential_peaks};
 
 /// Plans of more tasks try the narrowest and the widest order only.
-const TASKS_MANY: usize = 100_000;
+const TASKS_MANY: usize = 20_000;
 
 /// A plan that moves less is preferred to one that is faster by no more than this.
 const NEARLY: f64 = 1.05;

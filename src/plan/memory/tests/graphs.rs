@@ -64,7 +64,7 @@ impl Sample {
         }
         let terms = |reserve| Terms { reserve, ..Terms::default() };
         Sample {
-            tasks: TaskGraph::default(),
+            tasks: TaskGraph::with_capacity(0),
             terms: (0..4).map(terms).collect(),
             layers: [BLOCKS, OBJECTS, SOURCE].map(layer).into(),
             outputs: Vec::new(),

@@ -1,0 +1,123 @@
+//! What the reactor does about attempts that fail or are given up.
+
+use crate::ids::StepId;
+use crate::reactor::event::{Command, Failure, GrantId, RunId};
+use crate::reactor::ledger::Lost;
+use crate::reactor::run::{Phase, StepState};
+use crate::reactor::tasks::{Need, Tasks};
+use crate::reactor::{Reactor, Slot};
+use crate::steps::StepOperand;
+
+impl Reactor {
+    /// Bytes that an attempt at a step holds, the values that it reads among them.
+    pub fn holds(&self, run: RunId, step: StepId) -> u64 {
+        let slot = self.runs.get(run.0 as usize).and_then(Option::as_ref);
+        slot.map_or(0, |slot| held_by(&slot.tasks, step).into_iter().map(Need::bytes).sum())
+    }
+
+    /// How often a step has been tried and failed.
+    pub fn failures(&self, run: RunId, step: StepId) -> u32 {
+        self.run(run).map_or(0, |run| run.failures(step))
+    }
+
+    /// Every step of a run that was tried and failed, and how often.
+    pub fn all_failures(&self, run: RunId) -> Vec<(StepId, u32)> {
+        let failures = self.run(run).into_iter().flat_map(|run| &run.failures);
+        failures.map(|(&step, &failures)| (StepId(step), failures)).collect()
+    }
+
+    /// A step of a run that hasn't begun was tried before, in a run that this one goes on from.
+    pub fn charge(&mut self, run: RunId, step: StepId, failures: u32) {
+        if let Some(Slot { run, .. }) = self.slot(run) {
+            run.failures.insert(step.0, failures);
+        }
+    }
+
+    pub(super) fn on_failed(
+        &mut self,
+        id: RunId,
+        step: u32,
+        grant: GrantId,
+        why: Failure,
+        commands: &mut Vec<Command>,
+    ) {
+        self.ledger.give(&self.grants.close(grant));
+        let Some(Slot { tasks, run }) = self.runs[id.0 as usize].as_mut() else { return };
+        let (need, at) = (tasks.need(step), step as usize);
+        debug_assert_eq!(run.states[at].stage(), StepState::RUNNING);
+        let ahead = run.states[at].is_ahead();
+        self.ledger.fail(&mut run.shares[usize::from(need.memory)], step, need, ahead, run.head);
+        run.states[at] = StepState::BACKING_OFF;
+        run.running -= 1;
+        run.head = run.head.min(step);
+        self.stale = true;
+        // One that is in the list starts only by being its first, alone.
+        let was_alone = run.squeezed.first() == Some(&step);
+        if run.phase == Phase::Running && why == Failure::OutOfMemory && !was_alone {
+            return run.squeeze(step);
+        }
+        run.squeezed.retain(|&other| other != step);
+        let failures = run.failures.entry(step).or_insert(0);
+        *failures += 1;
+        let attempt = *failures;
+        let retries = tasks.plan().terms[tasks.class(step).terms as usize].retries;
+        if run.phase == Phase::Running {
+            if why == Failure::Retryable && attempt <= retries {
+                commands.push(Command::Retry { run: id, step: StepId(step), attempt });
+                return;
+            }
+            commands.push(Command::Abort { run: id, step: StepId(step) });
+        }
+        self.stop(id, commands);
+    }
+
+    pub(super) fn on_abandoned(
+        &mut self,
+        id: RunId,
+        step: StepId,
+        grant: GrantId,
+        ticket: u64,
+        retryable: bool,
+        commands: &mut Vec<Command>,
+    ) {
+        let resources = self.grants.close(grant);
+        if let Some(slot) = self.slot(id) {
+            let lost = Lost { memory: held_by(&slot.tasks, step), resources };
+            self.ledger.lose(&lost);
+            self.lost.insert(ticket, lost);
+        }
+        let can_go_on = retryable && self.ledger.is_within();
+        let why = if can_go_on { Failure::Retryable } else { Failure::Final };
+        self.on_failed(id, step.0, GrantId::NONE, why, commands);
+        self.starve(commands);
+    }
+
+    pub(super) fn on_found(&mut self, ticket: u64, commands: &mut Vec<Command>) {
+        if let Some(lost) = self.lost.remove(&ticket) {
+            self.ledger.find(&lost);
+            self.admit(commands);
+        }
+    }
+
+    /// Ends the runs that can't do with what abandoned attempts leave.
+    fn starve(&mut self, commands: &mut Vec<Command>) {
+        for at in 0..self.runs.len() {
+            let id = RunId(at as u32);
+            let Some(Slot { tasks, run }) = self.runs[at].as_ref() else { continue };
+            let is_over = matches!(run.phase, Phase::Stopping | Phase::Complete);
+            // One that was admitted has its memory in reserve.
+            let has_room = run.phase != Phase::Queued || self.ledger.could_hold(tasks);
+            if !is_over && !(has_room && self.ledger.could_give(tasks)) {
+                commands.push(Command::Starve(id));
+                self.stop(id, commands);
+            }
+        }
+    }
+}
+
+/// Memory that an attempt at a step holds: room of its own, and the values that it reads.
+fn held_by(tasks: &Tasks, step: StepId) -> Vec<Need> {
+    let value = |operand: &StepOperand| Need { scratch: 0, ..tasks.need(operand.step.0) };
+    let read = tasks.plan().operands(step).iter().map(value);
+    read.chain([tasks.need(step.0)]).filter(|need| need.bytes() > 0).collect()
+}
