@@ -333,7 +333,7 @@ fn limits(machine: &Machine, settings: &Settings) -> Limits {
     Limits {
         threads: settings.threads,
         memories: (0..machine.memories.len()).map(memory).chain([spill_limit(settings)]).collect(),
-        resources: settings.resources.values().copied().collect(),
+        resources: plan::Resources::of(machine, settings).amounts.iter().map(|(_, amount)| *amount).collect(),
         devices: machine.devices.len(),
         device_timeout: Some(settings.device_timeout),
         pin_threads: settings.pin_threads,

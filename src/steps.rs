@@ -317,8 +317,10 @@ pub struct Plan {
     pub predicted_s: f64,
     /// Worker threads of the host pool.
     pub threads: usize,
-    /// Amounts of custom resources.
+    /// Amounts of resources: custom ones, then a share of 1 for each GPU.
     pub resources: Vec<(String, f64)>,
+    /// How many of the last of them are shares of GPUs.
+    pub gpu_shares: usize,
 }
 
 impl PlanLayer {

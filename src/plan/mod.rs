@@ -30,7 +30,7 @@ use crate::graph::layer::Origin;
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::Op;
 use crate::ids::{GroupId, LayerId, StepId};
-use crate::machine::{Machine, MemoryId};
+use crate::machine::{DeviceId, Machine, MemoryId};
 use crate::plan::cost::Work;
 use crate::plan::effective::Effective;
 use crate::plan::fuse::{Group, Groups, fuse};
@@ -84,7 +84,8 @@ pub fn plan(
     for (layer, Keeping { token, refused }) in layers.iter_mut().zip(keeping) {
         (layer.kept_as, layer.not_kept) = (token, refused);
     }
-    let rooms = rooms(&groups, &tasks, &resolved, settings);
+    let resources = Resources::of(machine, settings);
+    let rooms = rooms(&groups, &tasks, &resolved, &placement, &resources, settings);
     let mut assigned = terms::assign(&mut tasks, &groups, &effective, &rooms, settings)?;
     let order = order::order(&tasks, &assigned.priority);
     let outputs = outputs(graph, &groups);
@@ -100,7 +101,8 @@ pub fn plan(
     plan.disk = fitted.disk;
     plan.memories = fitted.memories;
     plan.threads = settings.threads;
-    plan.resources = settings.resources.iter().map(|(name, amount)| (name.clone(), *amount)).collect();
+    plan.resources = resources.amounts;
+    plan.gpu_shares = resources.gpus.len();
     plan.predicted_s = fitted.predicted_s.unwrap_or(placement.predicted_s());
     if settings.verify {
         verify::verify(&plan, graph, machine, settings)?;
@@ -165,15 +167,49 @@ fn fallbacks(group: &Group, resolved: &Resolved) -> Option<String> {
 }
 
 /// What the tasks of each group hold, whatever annotations say.
-fn rooms(groups: &Groups, tasks: &TaskGraph, resolved: &Resolved, settings: &Settings) -> Vec<Room> {
-    let room = |((_, group), &scratch): ((GroupId, &Group), &u64)| Room {
+fn rooms(
+    groups: &Groups,
+    tasks: &TaskGraph,
+    resolved: &Resolved,
+    placement: &Placement,
+    resources: &Resources,
+    settings: &Settings,
+) -> Vec<Room> {
+    let room = |((id, group), &scratch): ((GroupId, &Group), &u64)| Room {
         scratch,
+        gpu: resources.share_of(placement.device(id)),
         // A GPU's memory that `--cpu-only` waived isn't asked of the host, and neither is it of layers that are on
         // the host whatever is asked: they hold their block and nothing else.
         is_waived: settings.cpu_only && resolved.of(group.root()).fallback.is_some()
             || matches!(group.op, Op::Load(_) | Op::Store(_) | Op::Wait(_)),
     };
     groups.iter().zip(&tasks.scratch).map(room).collect()
+}
+
+/// What the ledger counts beside memory, as plans number it.
+#[derive(Clone, Debug)]
+pub struct Resources {
+    /// Names and amounts: custom resources, then a share of 1 for each GPU, named `gpu:` and the device.
+    pub amounts: Vec<(String, f64)>,
+    /// The GPUs, in the order of their shares.
+    gpus: Vec<DeviceId>,
+}
+
+impl Resources {
+    /// Those of a machine under some settings; the same for all plans of a session.
+    pub fn of(machine: &Machine, settings: &Settings) -> Self {
+        let gpus: Vec<DeviceId> =
+            machine.devices().filter(|(id, _)| *id != DeviceId::HOST).map(|(id, _)| id).collect();
+        let custom = settings.resources.iter().map(|(name, amount)| (name.clone(), *amount));
+        let shares = gpus.iter().map(|&id| (format!("gpu:{}", machine.device(id).name), 1.0));
+        Resources { amounts: custom.chain(shares).collect(), gpus }
+    }
+
+    /// The place of a device's share among all resources, if it is a GPU.
+    fn share_of(&self, device: DeviceId) -> Option<u16> {
+        let at = self.gpus.iter().position(|gpu| *gpu == device)?;
+        Some((self.amounts.len() - self.gpus.len() + at) as u16)
+    }
 }
 
 /// The layers of the user's that a layer of the graph stands for.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::annotate::Annotations;
+use crate::annotate::{Annotations, GpuShare};
 use crate::ids::{GroupId, LayerId};
 use crate::plan::effective::Effective;
 use crate::plan::error::PlanError;
@@ -19,6 +19,8 @@ pub struct Room {
     pub scratch: u64,
     /// A `memory` annotation isn't asked of this device: `--cpu-only` waived it.
     pub is_waived: bool,
+    /// The resource that stands for the shares of the GPU that it is placed on.
+    pub gpu: Option<u16>,
 }
 
 /// The terms of a plan, each once, and the priority of each task.
@@ -183,12 +185,18 @@ impl Pass<'_> {
         let beyond = asked.saturating_sub(counted);
         let place = |name: &str| self.settings.resources.keys().position(|known| known == name);
         let resources = annotations.resources().iter().filter(|(_, amount)| **amount > 0.0);
+        let share = room.gpu.zip(group.annotations.gpu()).map(|(gpu, share)| match share {
+            GpuShare::Fraction(share) => (gpu, share),
+            GpuShare::Whole(count) => (gpu, f64::from(count)),
+        });
         let terms = Terms {
             retries: annotations.retries().unwrap_or(0),
             timeout: annotations.timeout(),
             // The least amount that the ledger can count is never taken for nothing.
             resources: resources
-                .filter_map(|(name, &amount)| Some((place(name)? as u16, millionths(amount).max(1))))
+                .filter_map(|(name, &amount)| Some((place(name)? as u16, amount)))
+                .chain(share)
+                .map(|(at, amount)| (at, millionths(amount).max(1)))
                 .collect(),
             reserve: beyond.max(room.scratch),
             memory: if beyond > 0 { asked } else { 0 },

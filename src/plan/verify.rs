@@ -7,7 +7,7 @@ use crate::annotate::Annotations;
 use crate::graph::layer::{Layer, Origin};
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::StepId;
-use crate::machine::{Machine, MemoryId};
+use crate::machine::{DeviceId, Machine, MemoryId};
 use crate::plan::effective::merged;
 use crate::plan::error::PlanError;
 use crate::plan::memory;
@@ -87,6 +87,7 @@ fn terms(plan: &Plan) -> Result<(), PlanError> {
     let asked = |layer: &PlanLayer| {
         let annotations = layer.annotations.of_tasks();
         let used = annotations.resources().values().filter(|amount| **amount > 0.0).count();
+        let used = used + usize::from(layer.device != DeviceId::HOST && layer.annotations.gpu().is_some());
         let terms = (annotations.retries().unwrap_or(0), annotations.timeout(), used);
         (!annotations.has_functions()).then_some(terms)
     };

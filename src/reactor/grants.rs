@@ -5,13 +5,13 @@ use smallvec::SmallVec;
 use crate::reactor::event::GrantId;
 
 /// Grants that are out.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Grants {
     all: Vec<Grant>,
     free: Vec<u32>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Grant {
     /// Steps of the bundle that aren't reported.
     steps: u16,

@@ -62,17 +62,17 @@ struct Account {
 /// What one run has of one memory.
 #[derive(Clone, Debug)]
 pub(super) struct Share {
-    held: u64,
+    pub(super) held: u64,
     peak: u64,
     /// Held by overtakers that the head hasn't reached.
-    ahead: u64,
+    pub(super) ahead: u64,
     /// What it keeps in reserve: at least what it will still hold at once.
-    reserve: u64,
+    pub(super) reserve: u64,
     demand: Demand,
-    profile: Option<Profile>,
+    pub(super) profile: Option<Profile>,
     /// The short way is closed until the head is past this step: one before it failed, and those after it that had
     /// started in order became overtakers that `ahead` doesn't count.
-    no_short_way_before: u32,
+    pub(super) no_short_way_before: u32,
 }
 
 impl Share {

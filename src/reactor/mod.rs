@@ -24,6 +24,8 @@ pub mod event;
 mod failing;
 mod grants;
 pub mod ledger;
+#[cfg(test)]
+mod model;
 mod pick;
 pub mod profile;
 mod questions;
@@ -50,7 +52,7 @@ pub use tasks::{Demand, Need, Tasks};
 pub const BUNDLE_NANOSECONDS: u32 = 20_000;
 
 /// The state of all runs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Reactor {
     ledger: Ledger,
     workers: usize,
@@ -67,7 +69,7 @@ pub struct Reactor {
     stale: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Slot {
     tasks: Arc<Tasks>,
     run: Run,
@@ -285,7 +287,7 @@ impl Reactor {
         let (picked, room) =
             if is_squeezed { (picker.pick_alone(lane), room.min(1)) } else { (picker.pick(lane), room) };
         let Some(mut step) = picked else { return false };
-        let &Class { queue, takes, alone, .. } = tasks.class(step);
+        let &Class { queue, takes, takes_custom, alone, .. } = tasks.class(step);
         let resources = tasks.resources(step);
         let grant = if takes { self.grants.open(resources) } else { GrantId::NONE };
         picker.ledger.take(resources);
@@ -305,7 +307,7 @@ impl Reactor {
                         || usize::from(given) > picker.run.ready(queue) / self.workers
                 }
                 // A device's steps are under way together.
-                _ => takes || alone,
+                _ => takes_custom || alone,
             };
             step = picker.run.queue(queue).head;
             let is_other = |step| tasks.class(step).alone || tasks.resources(step) != resources;

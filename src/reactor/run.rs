@@ -17,7 +17,7 @@ pub struct Standing {
     pub depth: u16,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) standing: Standing,
     pub(super) phase: Phase,
@@ -28,7 +28,7 @@ pub(super) struct Run {
     unread: Vec<u32>,
     /// The last reader of each value that isn't done, as a place among its readers; empty where no memory has a profile.
     last_readers: Vec<u32>,
-    queues: Vec<Queue>,
+    pub(super) queues: Vec<Queue>,
     /// The first step that hasn't started.
     pub(super) head: u32,
     pub(super) unfinished: usize,
@@ -75,13 +75,18 @@ impl StepState {
         StepState(self.stage().0 | if ahead { Self::AHEAD } else { 0 })
     }
 
+    #[cfg(test)]
+    pub(super) fn number(self) -> u64 {
+        u64::from(self.0)
+    }
+
     pub(super) fn has_started(self) -> bool {
         matches!(self.stage(), Self::RUNNING | Self::DONE)
     }
 }
 
 /// Ready steps of equal needs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Queue {
     ready: Bitmap,
     /// Its first step, or `NONE`.

@@ -43,6 +43,8 @@ pub(super) struct Class {
     pub(super) terms: u32,
     /// Whether it takes any resources.
     pub(super) takes: bool,
+    /// Whether it takes any but a share of a GPU, whose worker runs one kernel after the other anyway.
+    pub(super) takes_custom: bool,
     /// Whether it is no part of a bundle: an attempt that may be given up must be its worker's only one.
     pub(super) alone: bool,
 }
@@ -116,6 +118,7 @@ impl Tasks {
         let mut numbers: HashMap<Likeness<'_>, u16> = HashMap::new();
         let mut of_lane = vec![SmallVec::new(); plan.lanes()];
         let mut queue_count = 0u16;
+        let custom = plan.resources.len() - plan.gpu_shares.min(plan.resources.len());
         let classes: Vec<Class> = plan
             .steps
             .classes()
@@ -140,6 +143,7 @@ impl Tasks {
                     queue,
                     terms: step.terms,
                     takes: !terms.resources.is_empty(),
+                    takes_custom: terms.resources.iter().any(|(at, _)| usize::from(*at) < custom),
                     alone: terms.timeout.is_some(),
                 }
             })

@@ -2,6 +2,7 @@
 //! programs against values computed by hand.
 
 mod custom;
+mod engine;
 mod held;
 mod memory;
 mod orders;

@@ -4,6 +4,7 @@ mod allocated;
 mod annotations;
 mod faults;
 mod graphs;
+mod limits;
 mod memory;
 mod opaque;
 mod rewrites;
