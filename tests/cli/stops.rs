@@ -85,7 +85,8 @@ fn is_at_work(child: &Child) -> bool {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{}/task", child.id())) else { return false };
     let ticks = |entry: std::io::Result<std::fs::DirEntry>| {
         let stat = std::fs::read_to_string(entry.ok()?.path().join("stat")).ok()?;
-        let after_name = stat.split_once("(outcrop-0) ")?.1;
+        // Whichever worker was there first.
+        let after_name = stat.split_once("(outcrop-")?.1.split_once(") ")?.1;
         after_name.split(' ').nth(11)?.parse::<u64>().ok()
     };
     tasks.filter_map(ticks).any(|ticks| ticks > 5)
