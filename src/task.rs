@@ -17,7 +17,7 @@
 //!     }
 //!     Ok::<_, task::Stopped>(sum)
 //! });
-//! assert_eq!(Session::new(Default::default()).compute(&sum)?, 4950);
+//! assert_eq!(*Session::new(Default::default()).compute(&sum)?, 4950);
 //! # Ok::<(), outcrop::error::Error>(())
 //! ```
 

@@ -361,11 +361,12 @@ impl Worker {
 fn attempt(active: &Active, step: StepId, operands: &mut Vec<Value>) -> Result<(), StepError> {
     let problem = "the run has nothing to work with".to_owned();
     let work = active.work.get().ok_or(StepError::Bug { problem })?;
-    caught(|| {
-        let result = work.run(step, operands);
+    let result = caught(|| work.run(step, operands));
+    // Also after a panic: a worker that sleeps holds no values.
+    result.and(caught(|| {
         operands.clear();
-        result
-    })
+        Ok(())
+    }))
 }
 
 /// Nobody asks a device that is gone.
