@@ -107,7 +107,7 @@ impl Reactor {
             let is_over = matches!(run.phase, Phase::Stopping | Phase::Complete);
             // One that was admitted has its memory in reserve.
             let has_room = run.phase != Phase::Queued || self.ledger.could_hold(tasks);
-            if !is_over && !(has_room && self.ledger.could_give(tasks)) {
+            if !(is_over || has_room && self.ledger.could_give(tasks)) {
                 commands.push(Command::Starve(id));
                 self.stop(id, commands);
             }
