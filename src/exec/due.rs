@@ -62,6 +62,8 @@ impl Pool {
         let mut core = self.lock();
         let Some(slot) = core.slot(run, active) else { return };
         let finished = active.control.is_watched().then(|| slot.books.finished.clone());
+        core.brief.doubt();
+        self.wake_others(&core);
         drop(core);
         finished.iter().for_each(|finished| active.control.watch(finished));
         if let Some(meter) = active.meter.get() {

@@ -11,6 +11,7 @@
 //!   happened. [`pinning`]: workers on cores of their own.
 
 mod active;
+mod brief;
 pub mod control;
 mod due;
 pub mod engine;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::exec::active::Active;
+use crate::exec::brief;
 use crate::exec::due::{Due, GLANCE};
 use crate::exec::engine::{Limits, Outcome};
 use crate::exec::error::{ExecError, StepError};
@@ -53,8 +54,7 @@ pub(super) struct Core {
     todo: VecDeque<Todo>,
     /// Sleeping workers of each lane.
     pub(super) idle: Vec<usize>,
-    /// Workers of each lane that do short steps: they will look for more in no time.
-    pub(super) brief: Vec<usize>,
+    pub(super) brief: brief::Workers,
     /// Sleeping steps that wait for work of their own.
     helpers: usize,
     pub(super) posts: Posts,
@@ -90,7 +90,7 @@ impl Pool {
                 runs: Vec::new(),
                 todo: VecDeque::new(),
                 idle: vec![0; lanes],
-                brief: vec![0; lanes],
+                brief: brief::Workers::new(lanes),
                 helpers: 0,
                 posts: Posts::default(),
                 is_over: false,

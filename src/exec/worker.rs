@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::device::contract::DeviceError;
 use crate::exec::active::Active;
+use crate::exec::brief::Brief;
 use crate::exec::control::StepEvent;
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::nested::Inside;
@@ -43,7 +44,7 @@ pub(super) struct Worker {
     /// The ticket of the attempt under way, if it has a timeout.
     ticket: Option<u64>,
     /// Whether the steps at hand are short, and it is counted among those who will be back in no time.
-    is_brief: bool,
+    is_brief: Option<Brief>,
     /// What this thread says that it is in the midst of.
     inside: Option<Arc<Inside>>,
     entered: Option<Entered>,
@@ -72,7 +73,7 @@ impl Worker {
             freed: Vec::new(),
             only: None,
             ticket: None,
-            is_brief: false,
+            is_brief: None,
             inside: None,
             entered: None,
         }
@@ -140,11 +141,7 @@ impl Worker {
 
     /// Whether the lane is that of a device whose work is under way when the call returns.
     fn is_device(&self) -> bool {
-        self.lane != 0 && usize::from(self.lane) < self.devices()
-    }
-
-    fn devices(&self) -> usize {
-        self.active.as_ref().map_or(1, |active| active.plan.device_names.len())
+        self.lane != 0 && usize::from(self.lane) < self.pool.limits().devices
     }
 
     /// A late error of a batch is every attempt's: nobody knows whose it was.
@@ -186,8 +183,7 @@ impl Worker {
         let pool = self.pool.clone();
         let mut guard = pool.lock();
         let mut news = !self.attempts.is_empty();
-        let lane = usize::from(self.lane);
-        guard.brief[lane] -= usize::from(std::mem::take(&mut self.is_brief));
+        guard.brief.back(self.is_brief.take());
         if !self.report(&mut guard) {
             pool.wake_others(&guard);
             return false;
@@ -208,7 +204,7 @@ impl Worker {
             let core = &mut *guard;
             // Two who take turns at short steps spend more on the lock than one spends on all of them.
             let is_left_to_others =
-                self.only.is_none() && core.brief[lane] > 0 && !core.reactor.is_worth_waking(self.lane);
+                self.only.is_none() && core.brief.any(self.lane) && !core.reactor.is_worth_waking(self.lane);
             let room = if is_left_to_others { 0 } else { room };
             let only = self.only.as_ref().map(|only| core.run_of(only).unwrap_or(RunId(u32::MAX)));
             core.reactor.on_events(&[Event::Poll { lane: self.lane, room, only }], &mut core.commands);
@@ -221,10 +217,10 @@ impl Worker {
             if news || !self.steps.is_empty() {
                 // One that may be given up may never be back.
                 let is_watched = self.ticket.is_some();
-                self.is_brief = self.only.is_none() && !is_watched && self.steps_are_short(core);
-                core.brief[lane] += usize::from(self.is_brief);
-                let back_soon = core.brief[lane] > 0;
-                pool.wake_beside(core, back_soon.then_some(self.lane));
+                if self.only.is_none() && !is_watched && self.steps_are_short(core) {
+                    self.is_brief = Some(core.brief.away(self.lane));
+                }
+                pool.wake_beside(core, core.brief.any(self.lane).then_some(self.lane));
             }
             if !self.steps.is_empty() {
                 drop(guard);
