@@ -324,6 +324,32 @@ pub struct Plan {
 }
 
 impl PlanLayer {
+    /// A layer that does `op` on the host, makes blocks of this type, and of which nothing else is said.
+    pub fn new(name: &str, op: Op, dtype: DType, chunks: Chunking) -> Self {
+        PlanLayer {
+            name: name.to_owned(),
+            root: name.into(),
+            sources: Vec::new(),
+            op,
+            dtype,
+            chunks,
+            kind: ValueKind::Blocks,
+            keys: None,
+            inputs: Vec::new(),
+            device: DeviceId::HOST,
+            class: "host",
+            reason: String::new(),
+            fallback: None,
+            annotations: Annotations::new(),
+            kept_as: None,
+            not_kept: None,
+            tasks: 0,
+            recalled: 0,
+            kept: 0,
+            predicted_s: 0.0,
+        }
+    }
+
     /// Whether its values are blocks of an array, not objects.
     pub fn is_array(&self) -> bool {
         self.kind == ValueKind::Blocks

@@ -127,7 +127,7 @@ impl Engine {
         options: RunOptions,
         control: &Control,
     ) -> Result<Running, ExecError> {
-        self.pool.start_workers(plan)?;
+        self.pool.threads.start(&self.pool, plan)?;
         let parent = nested::parent(&self.pool);
         let depth = parent.as_ref().map_or(0, |parent| parent.depth() + 1);
         let active = Arc::new(Active {
@@ -149,7 +149,7 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.pool.close(&ExecError::Cancelled);
-        self.pool.join();
+        self.pool.threads.join();
     }
 }
 

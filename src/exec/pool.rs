@@ -51,7 +51,7 @@ pub(super) struct Core {
     pub(super) reactor: Reactor,
     pub(super) commands: Vec<Command>,
     runs: Vec<Option<Slot>>,
-    todo: VecDeque<Todo>,
+    pub(super) todo: VecDeque<Todo>,
     /// Sleeping workers of each lane.
     pub(super) idle: Vec<usize>,
     pub(super) brief: brief::Workers,
@@ -72,11 +72,11 @@ pub(super) struct Slot {
     is_tight: bool,
 }
 
-/// What is to be done at the borders of a run.
-enum Todo {
+/// What is to be done at the border of a run, outside the lock.
+pub(super) enum Todo {
     Submit(Arc<Active>),
-    Prepare(RunId),
-    End(RunId),
+    Prepare(RunId, Arc<Active>),
+    End(RunId, Box<Slot>),
 }
 
 impl Pool {
@@ -146,19 +146,6 @@ impl Pool {
         }
     }
 
-    /// Starts the workers that a plan needs and that aren't there.
-    ///
-    /// # Errors
-    /// The system gives no threads.
-    pub(super) fn start_workers(self: &Arc<Self>, plan: &Plan) -> Result<(), ExecError> {
-        self.threads.start(self, plan)
-    }
-
-    /// Waits for all workers that nobody has given up.
-    pub(super) fn join(&self) {
-        self.threads.join();
-    }
-
     /// The device of a lane is gone, for as long as the engine lives: what any run still has for it fails at once.
     pub(super) fn lose(&self, lane: Lane, message: String) {
         if let Some(lost) = self.lost.get(usize::from(lane)) {
@@ -190,9 +177,9 @@ impl Pool {
         let mut core = self.lock();
         core.is_over = true;
         let runs: Vec<Arc<Active>> = core.runs.drain(..).flatten().map(|slot| slot.active).collect();
-        let waiting = core.todo.drain(..).filter_map(|todo| match todo {
-            Todo::Submit(active) => Some(active),
-            Todo::Prepare(_) | Todo::End(_) => None,
+        let waiting = core.todo.drain(..).map(|todo| match todo {
+            Todo::Submit(active) | Todo::Prepare(_, active) => active,
+            Todo::End(_, slot) => slot.active,
         });
         let runs: Vec<Arc<Active>> = waiting.chain(runs).collect();
         drop(core);
@@ -201,32 +188,11 @@ impl Pool {
         runs.iter().for_each(|active| active.done.tell(Err(error.clone())));
     }
 
-    /// Does what is to be done at the borders of runs, outside the lock; whether there was anything.
-    pub(super) fn do_next(self: &Arc<Self>, core: &mut MutexGuard<'_, Core>) -> Option<Chore> {
-        while let Some(todo) = core.todo.pop_front() {
-            match todo {
-                Todo::Submit(active) => return Some(Chore::Submit(active)),
-                // A run that was cancelled before it could begin may be gone.
-                Todo::Prepare(run) => {
-                    if let Some(slot) = core.run(run) {
-                        return Some(Chore::Prepare(run, slot.active.clone()));
-                    }
-                }
-                Todo::End(run) => {
-                    if let Some(slot) = core.runs[run.0 as usize].take() {
-                        return Some(Chore::End(run, Box::new(slot)));
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    pub(super) fn carry_out(self: &Arc<Self>, chore: Chore) {
-        match chore {
-            Chore::Submit(active) => self.take_in(active),
-            Chore::Prepare(run, active) => self.prepare(run, &active),
-            Chore::End(run, slot) => self.end(run, *slot),
+    pub(super) fn carry_out(self: &Arc<Self>, todo: Todo) {
+        match todo {
+            Todo::Submit(active) => self.take_in(active),
+            Todo::Prepare(run, active) => self.prepare(run, &active),
+            Todo::End(run, slot) => self.end(run, *slot),
         }
     }
 
@@ -319,6 +285,10 @@ impl Pool {
     }
 
     fn prepare(&self, run: RunId, active: &Arc<Active>) {
+        // One that was cancelled before it could begin may be gone.
+        if !self.lock().is_run(run, active) {
+            return;
+        }
         active.meter.get_or_init(|| Meter::new(&active.plan, &active.devices));
         let prepared =
             panics::caught(|| Work::prepare(&active.plan, &active.devices, &active.options.inputs));
@@ -419,19 +389,18 @@ impl Pool {
                         slot.failure.get_or_insert(ExecError::Starved);
                     }
                 }
-                Command::Begin(run) => todo.push_back(Todo::Prepare(run)),
-                Command::Complete(run) => todo.push_front(Todo::End(run)),
+                Command::Begin(run) => {
+                    let active = runs[run.0 as usize].as_ref().map(|slot| slot.active.clone());
+                    todo.extend(active.map(|active| Todo::Prepare(run, active)));
+                }
+                Command::Complete(run) => {
+                    let slot = runs[run.0 as usize].take();
+                    slot.into_iter().for_each(|slot| todo.push_front(Todo::End(run, Box::new(slot))));
+                }
             }
             false
         });
     }
-}
-
-/// A piece of work at the border of a run.
-pub(super) enum Chore {
-    Submit(Arc<Active>),
-    Prepare(RunId, Arc<Active>),
-    End(RunId, Box<Slot>),
 }
 
 impl Core {

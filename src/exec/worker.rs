@@ -194,10 +194,10 @@ impl Worker {
             if core.is_over || self.only.as_ref().is_some_and(|only| only.done.is_told()) {
                 return false;
             }
-            if let Some(chore) = pool.do_next(&mut guard) {
+            if let Some(todo) = core.todo.pop_front() {
                 drop(guard);
                 self.let_go();
-                pool.carry_out(chore);
+                pool.carry_out(todo);
                 guard = pool.lock();
                 continue;
             }

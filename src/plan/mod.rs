@@ -123,17 +123,14 @@ fn layers(
         let root = graph.layer(group.root());
         let device = placement.device(id);
         let resolution = resolved.of(group.root());
+        let name = root.label().unwrap_or(root.name());
         PlanLayer {
-            name: root.label().unwrap_or(root.name()).to_owned(),
             root: root.shared_name().clone(),
             sources: group
                 .layers
                 .iter()
                 .flat_map(|&layer| sources(graph, resolved, effective, layer))
                 .collect(),
-            op: group.op.clone(),
-            dtype: root.dtype(),
-            chunks: root.chunks().clone(),
             kind: root.spec().kind,
             keys: root.spec().keys.clone(),
             inputs: plan_inputs(graph, groups, group),
@@ -142,12 +139,8 @@ fn layers(
             reason: placement.reason(id).to_owned(),
             fallback: fallbacks(group, resolved),
             annotations: group.annotations.clone(),
-            kept_as: None,
-            not_kept: None,
-            tasks: 0,
-            recalled: 0,
-            kept: 0,
             predicted_s: Work::of(graph, group).seconds(machine, device, settings.threads),
+            ..PlanLayer::new(name, group.op.clone(), root.dtype(), root.chunks().clone())
         }
     };
     groups.iter().map(describe).collect()

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use outcrop::annotate::Annotations;
 use outcrop::dtype::DType;
 use outcrop::graph::chunking::Chunking;
 use outcrop::graph::expr::Expr;
@@ -25,28 +24,8 @@ impl Random {
 }
 
 pub fn layer() -> PlanLayer {
-    PlanLayer {
-        name: "layer".to_owned(),
-        root: "x".into(),
-        sources: Vec::new(),
-        op: Op::Map(Arc::new(Expr::identity(DType::F32))),
-        dtype: DType::F32,
-        chunks: Chunking::single(&[1].into()),
-        kind: outcrop::graph::value_spec::ValueKind::Blocks,
-        keys: None,
-        inputs: Vec::new(),
-        device: DeviceId::HOST,
-        class: "host",
-        reason: String::new(),
-        fallback: None,
-        annotations: Annotations::new(),
-        kept_as: None,
-        not_kept: None,
-        tasks: 0,
-        recalled: 0,
-        kept: 0,
-        predicted_s: 0.0,
-    }
+    let op = Op::Map(Arc::new(Expr::identity(DType::F32)));
+    PlanLayer::new("layer", op, DType::F32, Chunking::single(&[1].into()))
 }
 
 pub fn retried() -> Terms {

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::annotate::Annotations;
 use crate::collections::Array;
 use crate::collections::array::Over;
 use crate::dtype::DType;
 use crate::graph::chunking::Chunking;
 use crate::graph::expr::Expr;
 use crate::graph::op::Op;
-use crate::graph::value_spec::ValueKind;
 use crate::ids::StepId;
 use crate::machine::{DeviceId, Machine, MemoryId};
 use crate::session::Session;
@@ -124,26 +122,6 @@ fn step(device: u16, memory: u16, bytes: u64, terms: u32) -> Step {
 }
 
 fn layer() -> PlanLayer {
-    PlanLayer {
-        name: "layer".to_owned(),
-        root: "x".into(),
-        sources: Vec::new(),
-        op: Op::Map(Arc::new(Expr::identity(DType::F32))),
-        dtype: DType::F32,
-        chunks: Chunking::single(&[1].into()),
-        kind: ValueKind::Blocks,
-        keys: None,
-        inputs: Vec::new(),
-        device: DeviceId::HOST,
-        class: "host",
-        reason: String::new(),
-        fallback: None,
-        annotations: Annotations::new(),
-        kept_as: None,
-        not_kept: None,
-        tasks: 0,
-        recalled: 0,
-        kept: 0,
-        predicted_s: 0.0,
-    }
+    let op = Op::Map(Arc::new(Expr::identity(DType::F32)));
+    PlanLayer::new("layer", op, DType::F32, Chunking::single(&[1].into()))
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::annotate::Annotations;
 use crate::dtype::DType;
 use crate::graph::block_set::BlockSet;
 use crate::graph::chunking::Chunking;
@@ -199,31 +198,16 @@ fn keep(sample: &mut Sample, task: u32) {
 }
 
 fn layer(number: u32) -> PlanLayer {
+    let name = ["blocks", "objects", "source"][number as usize];
+    let op = if number == SOURCE {
+        Op::Load(Arc::new(Nothing))
+    } else {
+        Op::Wait(WaitRule { blocks: BlockSet::All, every: 1 })
+    };
     PlanLayer {
-        name: ["blocks", "objects", "source"][number as usize].to_owned(),
-        root: "root".into(),
-        sources: Vec::new(),
-        op: if number == SOURCE {
-            Op::Load(Arc::new(Nothing))
-        } else {
-            Op::Wait(WaitRule { blocks: BlockSet::All, every: 1 })
-        },
-        dtype: DType::U8,
-        chunks: Chunking::automatic(&Shape::from([1]), &[]),
         kind: if number == OBJECTS { ValueKind::Objects } else { ValueKind::Blocks },
-        keys: None,
-        inputs: Vec::new(),
-        device: DeviceId::HOST,
-        class: "host",
-        reason: String::new(),
-        fallback: None,
-        annotations: Annotations::new(),
-        kept_as: None,
-        not_kept: None,
-        recalled: 0,
-        kept: 0,
-        tasks: 0,
         predicted_s: 1e-3,
+        ..PlanLayer::new(name, op, DType::U8, Chunking::automatic(&Shape::from([1]), &[]))
     }
 }
 
