@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::exec::active::Active;
 use crate::exec::error::ExecError;
-use crate::exec::pool::Pool;
+use crate::exec::pool::{Pool, Slot};
 use crate::ids::StepId;
 use crate::reactor::{Event, RunId};
 use crate::steps::Lane;
@@ -17,7 +17,8 @@ pub(super) const GLANCE: Duration = Duration::from_millis(50);
 /// What the timer tells.
 pub(super) enum Due {
     Retry(Weak<Active>, RunId, StepId),
-    Glance(Weak<Active>, RunId),
+    /// A look at all runs under way.
+    Glance,
     Deadline(Weak<Active>, RunId, Duration),
     /// An attempt, by ticket, should have ended.
     Overdue(u64),
@@ -48,27 +49,32 @@ impl Pool {
                 }
                 Due::Overdue(ticket) => self.give_up(ticket),
                 Due::Look(lane) => self.look(lane),
-                Due::Glance(active, run) => {
-                    if let Some(active) = active.upgrade() {
-                        self.glance(run, &active);
-                    }
-                }
+                Due::Glance => self.glance(),
             }
         }
     }
 
-    /// Looks at a run under way, and comes back later.
-    fn glance(&self, run: RunId, active: &Arc<Active>) {
+    /// Looks at the runs under way, and comes back later while there are any.
+    fn glance(&self) {
         let mut core = self.lock();
-        let Some(slot) = core.slot(run, active) else { return };
-        let finished = active.control.is_watched().then(|| slot.books.finished.clone());
         core.brief.doubt();
         self.wake_others(&core);
+        let runs: Vec<(Arc<Active>, Option<Vec<u64>>)> = core
+            .slots()
+            .map(|Slot { active, books, .. }| {
+                (active.clone(), active.control.is_watched().then(|| books.finished.clone()))
+            })
+            .collect();
+        core.is_looked_at = !runs.is_empty();
         drop(core);
-        finished.iter().for_each(|finished| active.control.watch(finished));
-        if let Some(meter) = active.meter.get() {
-            meter.look(&active.devices, |memory| self.lock().reactor.ledger().held(memory));
+        for (active, finished) in &runs {
+            finished.iter().for_each(|finished| active.control.watch(finished));
+            if let Some(meter) = active.meter.get() {
+                meter.look(&active.devices, |memory| self.lock().reactor.ledger().held(memory));
+            }
         }
-        self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(active), run));
+        if !runs.is_empty() {
+            self.timer.set(Instant::now() + GLANCE, Due::Glance);
+        }
     }
 }

@@ -58,6 +58,8 @@ pub(super) struct Core {
     /// Sleeping steps that wait for work of their own.
     helpers: usize,
     pub(super) posts: Posts,
+    /// Whether the timer is set for a look at the runs.
+    pub(super) is_looked_at: bool,
     pub(super) is_over: bool,
 }
 
@@ -93,6 +95,7 @@ impl Pool {
                 brief: brief::Workers::new(lanes),
                 helpers: 0,
                 posts: Posts::default(),
+                is_looked_at: false,
                 is_over: false,
             }),
             wake: (0..lanes).map(|_| Condvar::new()).collect(),
@@ -221,10 +224,9 @@ impl Pool {
                 if active.control.is_cancelled() {
                     core.reactor.on_events(&[Event::Cancel(run)], &mut core.commands);
                 }
+                self.time(core, run, &active);
                 self.obey(core, &mut Vec::new());
                 self.wake_others(core);
-                drop(guard);
-                self.time(run, &active);
             }
             Err(refusal) => {
                 drop(guard);
@@ -252,12 +254,14 @@ impl Pool {
     }
 
     /// Remembers when to look after a run.
-    fn time(&self, run: RunId, active: &Arc<Active>) {
+    fn time(&self, core: &mut Core, run: RunId, active: &Arc<Active>) {
         if let Some(limit) = active.control.deadline() {
             let due = Due::Deadline(Arc::downgrade(active), run, limit);
             self.timer.set(active.started + limit, due);
         }
-        self.timer.set(Instant::now() + GLANCE, Due::Glance(Arc::downgrade(active), run));
+        if !std::mem::replace(&mut core.is_looked_at, true) {
+            self.timer.set(Instant::now() + GLANCE, Due::Glance);
+        }
     }
 
     /// The end of a run is told to whoever waits for it, inside a step or not.
@@ -406,6 +410,11 @@ impl Pool {
 impl Core {
     pub(super) fn run(&mut self, run: RunId) -> Option<&mut Slot> {
         self.runs.get_mut(run.0 as usize)?.as_mut()
+    }
+
+    /// The runs that are taken in.
+    pub(super) fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.runs.iter().flatten()
     }
 
     /// The place of a run, once it is taken in.
