@@ -1,5 +1,6 @@
 //! What a task costs beside its own work: planning, running and memory of a million small calls on two threads.
-//! `cargo bench --bench overhead [-- --json] [case]`; `OUTCROP_BENCH_TASKS` sets another number of calls.
+//! `cargo bench --bench overhead [-- --json] [case]`; `OUTCROP_BENCH_TASKS` sets another number of calls, `OUTCROP_BENCH_THREADS`
+//! of threads.
 //!
 //! Every call is a task of its own, with a key of its own, that bumps a counter; the counter is checked. Times
 //! are the best of some runs, `plan` from the graph to the plan without verifying it, `run` from the plan to the
@@ -64,7 +65,7 @@ fn main() {
 
 fn session() -> Session {
     Session::new(Config {
-        threads: Some(THREADS),
+        threads: Some(threads()),
         cpu_only: Some(true),
         resources: Some([("licence".to_owned(), 1000.0)].into()),
         verify: Some(false),
@@ -79,7 +80,15 @@ fn constraints() -> Annotations {
 }
 
 fn tasks() -> usize {
-    std::env::var("OUTCROP_BENCH_TASKS").map_or(TASKS, |tasks| tasks.parse().expect("a number of tasks"))
+    number("OUTCROP_BENCH_TASKS").unwrap_or(TASKS)
+}
+
+fn threads() -> usize {
+    number("OUTCROP_BENCH_THREADS").unwrap_or(THREADS)
+}
+
+fn number(variable: &str) -> Option<usize> {
+    std::env::var(variable).ok().map(|value| value.parse().expect("a number"))
 }
 
 fn overhead(
@@ -140,7 +149,7 @@ fn timed<T>(body: impl FnOnce() -> T) -> (T, Duration) {
 fn granularity(table: &Table, session: &Session, case: &str, shape: Shape) {
     let spins_per_us = spins_per_us();
     let efficiencies = LENGTHS.map(|length_us| {
-        let side = ((0.3e6 * THREADS as f64 / length_us).min(tasks() as f64).sqrt() as usize).max(10);
+        let side = ((0.3e6 * threads() as f64 / length_us).min(tasks() as f64).sqrt() as usize).max(10);
         let shape = if let Shape::Grid { .. } = shape { Shape::Grid { side } } else { shape };
         efficiency(session, shape, side * side, (length_us * spins_per_us) as u64)
     });
@@ -179,7 +188,7 @@ fn efficiency(session: &Session, shape: Shape, count: usize, spins: u64) -> f64 
 fn bare(spins: u64) -> Duration {
     let work = || {
         std::thread::scope(|scope| {
-            (0..THREADS).for_each(|_| drop(scope.spawn(|| spin(spins / THREADS as u64))));
+            (0..threads()).for_each(|_| drop(scope.spawn(|| spin(spins / threads() as u64))));
         });
     };
     timed(work).1
@@ -189,7 +198,7 @@ fn bare(spins: u64) -> Duration {
 fn spins_per_us() -> f64 {
     const SPINS: u64 = 100_000_000;
     let best = (0..5).map(|_| bare(SPINS)).fold(Duration::MAX, Duration::min);
-    SPINS as f64 / THREADS as f64 / (best.as_secs_f64() * 1e6)
+    SPINS as f64 / threads() as f64 / (best.as_secs_f64() * 1e6)
 }
 
 /// Microseconds from the end of the last task until `compute` returns: the median of many runs.

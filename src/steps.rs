@@ -390,7 +390,7 @@ impl Plan {
 
     /// The layer that a step belongs to.
     pub fn layer_of(&self, id: StepId) -> &PlanLayer {
-        &self.layers[self.step(id).layer as usize]
+        &self.layers[self.steps.class(id.index()).layer as usize]
     }
 
     /// How many lanes there are.
@@ -410,7 +410,7 @@ impl Plan {
 
     /// What governs a step.
     pub fn terms_of(&self, id: StepId) -> &Terms {
-        &self.terms[self.step(id).terms as usize]
+        &self.terms[self.steps.class(id.index()).terms as usize]
     }
 
     /// How many steps read each value.

@@ -17,9 +17,17 @@ pub enum Value {
 
 /// Any Rust value behind a shared handle. It lives on the host, and stays as it is once it is made.
 #[derive(Clone)]
-pub struct Object {
-    value: Arc<dyn Any + Send + Sync>,
-    type_name: &'static str,
+pub struct Object(Arc<dyn Shared>);
+
+/// A value that knows its type's name.
+trait Shared: Any + Send + Sync {
+    fn type_name(&self) -> &'static str;
+}
+
+impl<T: Any + Send + Sync> Shared for T {
+    fn type_name(&self) -> &'static str {
+        type_name::<T>()
+    }
 }
 
 impl Object {
@@ -30,28 +38,29 @@ impl Object {
 
     /// Takes in a value that others hold too.
     pub fn shared<T: Any + Send + Sync>(value: Arc<T>) -> Self {
-        Object { value, type_name: type_name::<T>() }
+        Object(value)
     }
 
     /// The value, when it is a `T`.
     pub fn downcast<T: Any + Send + Sync>(&self) -> Option<&T> {
-        self.value.downcast_ref()
+        (&*self.0 as &dyn Any).downcast_ref()
     }
 
     /// A handle to the value, when it is a `T`.
     pub fn to_shared<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
-        self.value.clone().downcast().ok()
+        (self.0.clone() as Arc<dyn Any + Send + Sync>).downcast().ok()
     }
 
     /// Rust's name of its type, for messages.
     pub fn type_name(&self) -> &'static str {
-        self.type_name
+        // The value's, not the handle's.
+        (*self.0).type_name()
     }
 }
 
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Object({})", self.type_name)
+        write!(f, "Object({})", self.type_name())
     }
 }
 

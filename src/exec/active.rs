@@ -6,12 +6,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use crate::device::contract::DeviceError;
 use crate::exec::control::Control;
 use crate::exec::engine::{Devices, Outcome, RunOptions};
-use crate::exec::error::ExecError;
+use crate::exec::error::{ExecError, StepError};
 use crate::exec::pool::Pool;
 use crate::exec::usage::Meter;
 use crate::exec::work::Work;
+use crate::ids::StepId;
 use crate::steps::Plan;
 
 /// What workers need of a run, outside the lock.
@@ -28,6 +30,19 @@ pub(super) struct Active {
     /// Made when there is room for the run.
     pub(super) work: OnceLock<Work>,
     pub(super) done: Done,
+}
+
+impl Active {
+    /// Since the run was submitted.
+    pub(super) fn nanoseconds(&self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+
+    /// Why a step fails whose device is gone: nobody asks it.
+    pub(super) fn device_lost(&self, step: StepId, message: &str) -> StepError {
+        let device = self.plan.device_names[usize::from(self.plan.step(step).device.0)].clone();
+        DeviceError::Lost { device, message: message.to_owned() }.into()
+    }
 }
 
 /// Where the end of a run is told, once.

@@ -7,6 +7,7 @@ use crate::device::contract::DeviceError;
 use crate::exec::active::Active;
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::record::RunRecord;
+use crate::exec::values::Values;
 use crate::exec::work::Work;
 use crate::graph::op::Op;
 use crate::ids::StepId;
@@ -101,9 +102,10 @@ fn layers_there(plan: &Plan, id: StepId) -> Vec<Arc<str>> {
 
 impl Finished {
     /// What is finished of a run, of which these steps are done. Nothing is computed or copied. O(steps).
-    pub(super) fn of(work: &Work, plan: &Plan, done: &[StepId]) -> Self {
+    pub(super) fn of(work: &Work, values: &mut Values, plan: &Plan, done: &[StepId]) -> Self {
         let mut finished = Finished::default();
         let mut results = HashSet::new();
+        let mut found = |id| work.part(id).map(Value::from).or_else(|| values.found(plan, id));
         for &id in done {
             let origin = origin(plan, id);
             let (step, made) = (plan.step(id), plan.step(origin));
@@ -118,7 +120,7 @@ impl Finished {
             if origin == id && made.kind != StepKind::Recall {
                 finished.computed.insert(name());
             }
-            let Some(value) = (step.memory == MemoryId::HOST).then(|| work.finished(id)).flatten() else {
+            let Some(value) = (step.memory == MemoryId::HOST).then(|| found(id)).flatten() else {
                 continue;
             };
             if finished.values.insert(name(), value).is_some() {

@@ -7,10 +7,11 @@
 //! - [`engine`]: submitting and waiting. `pool` and `worker`: threads around the reactor. `active`: a run under way.
 //!   `nested`: work that a step submits. `timer`, `due`, `watch`: what is due later. `posts`: attempts that must end in
 //!   time. [`finished`]: what a run leaves that a device kept from its end.
-//! - `work`: doing one step. [`control`]: cancelling, watching, observing. [`trace`], [`record`], [`usage`]: what
+//! - `batch`: doing some steps. `work`: doing one step. `values`: what steps have made. [`control`]: cancelling, watching, observing. [`trace`], [`record`], [`usage`]: what
 //!   happened. [`pinning`]: workers on cores of their own.
 
 mod active;
+mod batch;
 mod brief;
 pub mod control;
 mod due;
@@ -27,6 +28,7 @@ mod threads;
 mod timer;
 pub mod trace;
 pub mod usage;
+mod values;
 mod watch;
 mod work;
 mod worker;

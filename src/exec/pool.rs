@@ -19,13 +19,15 @@ use crate::exec::posts::Posts;
 use crate::exec::record::Books;
 use crate::exec::threads::Threads;
 use crate::exec::timer::Timer;
+use crate::exec::trace::Traced;
 use crate::exec::usage::Meter;
+use crate::exec::values::Values;
 use crate::exec::work::Work;
 use crate::ids::StepId;
 use crate::machine::DeviceId;
 use crate::panics;
 use crate::reactor::{Command, Event, Ledger, Reactor, Refusal, RunId, Standing, Tasks};
-use crate::steps::{Lane, Plan};
+use crate::steps::{Lane, Plan, TransferEdge};
 use crate::value::Value;
 
 /// The first back-off of a retry; each further one is twice as long, up to [`BACK_OFF_MAX`].
@@ -50,7 +52,7 @@ pub(super) struct Pool {
 pub(super) struct Core {
     pub(super) reactor: Reactor,
     pub(super) commands: Vec<Command>,
-    runs: Vec<Option<Slot>>,
+    pub(super) runs: Vec<Option<Slot>>,
     pub(super) todo: VecDeque<Todo>,
     /// Sleeping workers of each lane.
     pub(super) idle: Vec<usize>,
@@ -67,6 +69,7 @@ pub(super) struct Core {
 pub(super) struct Slot {
     pub(super) active: Arc<Active>,
     pub(super) books: Books,
+    pub(super) values: Values,
     failure: Option<ExecError>,
     /// The device that the failure shows to be unable, if so.
     trouble: Option<(DeviceId, Trouble)>,
@@ -220,7 +223,7 @@ impl Pool {
                 }
                 let books = Books::new(&active);
                 core.runs[run.0 as usize] =
-                    Some(Slot { active: active.clone(), books, failure: None, trouble: None, is_tight });
+                    Some(Slot { active: active.clone(), books, values: Values::default(), failure: None, trouble: None, is_tight });
                 if active.control.is_cancelled() {
                     core.reactor.on_events(&[Event::Cancel(run)], &mut core.commands);
                 }
@@ -300,6 +303,10 @@ impl Pool {
         let event = match prepared {
             Ok(work) => {
                 let _ = active.work.set(work);
+                let values = Values::new(&active.plan);
+                if let Some(slot) = self.lock().slot(run, active) {
+                    slot.values = values;
+                }
                 Event::Start(run)
             }
             Err(error) => {
@@ -312,7 +319,7 @@ impl Pool {
 
     /// Gives back what is left of a run, and tells whoever waits for it.
     fn end(&self, run: RunId, slot: Slot) {
-        let Slot { active, mut books, mut failure, trouble, .. } = slot;
+        let Slot { active, mut books, mut values, mut failure, trouble, .. } = slot;
         let (unfinished, peaks, done, failures) = {
             let (core, failed) = (self.lock(), failure.is_some());
             let done = if failed { core.reactor.done(run) } else { Vec::new() };
@@ -329,15 +336,16 @@ impl Pool {
         if let Some(work) = active.work.get() {
             books.record.spill = work.spill_figures();
             if trouble.is_some() {
-                finished = Finished::of(work, &active.plan, &done);
+                finished = Finished::of(work, &mut values, &active.plan, &done);
                 finished.failures = finished::failures_of(&active.plan, &failures);
             }
             if failure.is_none() && unfinished == 0 {
-                results = work.take_results();
+                results = work.take_results(&mut values);
             }
-            if let Err(message) = panics::caught(|| work.clear()) {
-                failure.get_or_insert(ExecError::Value { message });
-            }
+            work.clear();
+        }
+        if let Err(message) = values.clear() {
+            failure.get_or_insert(ExecError::Value { message });
         }
         let mut guard = self.lock();
         let core = &mut *guard;
@@ -369,16 +377,16 @@ impl Pool {
 
     /// Carries out the reactor's commands that aren't for the polling worker; those stay. Values go to `freed`, to be
     /// dropped outside the lock, but for blocks where memory is short: their bytes may be granted again at once.
-    pub(super) fn obey(&self, core: &mut Core, freed: &mut Vec<Arc<Value>>) {
+    pub(super) fn obey(&self, core: &mut Core, freed: &mut Vec<Value>) {
         let Core { commands, runs, todo, .. } = core;
         commands.retain(|command| {
             match *command {
                 Command::Run { .. } => return true,
                 Command::Free { run, value } => {
-                    let slot = runs[run.0 as usize].as_ref();
-                    let value = slot.and_then(|slot| slot.active.work.get()?.take(value));
-                    let is_tight = slot.is_some_and(|slot| slot.is_tight);
-                    freed.extend(value.filter(|value| !is_tight || value.block().is_none()));
+                    if let Some(slot) = &mut runs[run.0 as usize] {
+                        let (value, is_tight) = (slot.values.take(value), slot.is_tight);
+                        freed.extend(value.filter(|value| !is_tight || value.block().is_none()));
+                    }
                 }
                 Command::Retry { run, step, attempt } => {
                     let back_off = (BACK_OFF * 2u32.saturating_pow(attempt - 1)).min(BACK_OFF_MAX);
@@ -404,6 +412,24 @@ impl Pool {
             }
             false
         });
+    }
+}
+
+impl Slot {
+    /// Enters an attempt in the books: when it started and how long it took, in nanoseconds.
+    pub(super) fn note(&mut self, step: StepId, worker: u16, (start, busy): (u64, u64), failed: bool) {
+        let (plan, record) = (&self.active.plan, &mut self.books.record);
+        let said = plan.steps.class(step.index());
+        if let Some(trace) = &mut record.trace {
+            let nanoseconds = busy.min(u64::from(u32::MAX)) as u32;
+            trace.push(Traced { step, worker, start, nanoseconds, failed });
+        }
+        if said.kind.is_copy() && !failed {
+            let from = plan.step(plan.operands(step)[0].step).memory;
+            let edge = TransferEdge { from, to: said.memory, count: 1, bytes: said.bytes };
+            record.count_transfer(edge);
+        }
+        self.books.count(said.layer, busy, !failed);
     }
 }
 

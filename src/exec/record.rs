@@ -50,10 +50,10 @@ impl Books {
         Books { record, finished: vec![0; layers], busy: vec![0; layers], earlier: HashMap::new() }
     }
 
-    pub(super) fn count(&mut self, layer: u32, busy: Duration, finished: bool) {
+    pub(super) fn count(&mut self, layer: u32, busy: u64, finished: bool) {
         let layer = layer as usize;
         self.record.attempts[layer] += 1;
-        self.busy[layer] += busy.as_nanos() as u64;
+        self.busy[layer] += busy;
         self.finished[layer] += u64::from(finished);
     }
 

@@ -65,7 +65,7 @@ impl Pool {
                 StepError::Abandoned { took, limit, held }
             };
             if let Some(slot) = core.run(run) {
-                slot.books.count(plan.step(step).layer, took, false);
+                slot.books.count(plan.step(step).layer, took.as_nanos() as u64, false);
             }
             core.failed(run, step, attempts, error);
         }

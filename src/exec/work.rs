@@ -8,13 +8,14 @@ use crate::device::contract::{Device, Program};
 use crate::exec::Devices;
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::inputs::RunInputs;
+use crate::exec::values::Values;
 use crate::graph::custom::{Call, Made, TaskError};
 use crate::graph::op::Op;
 use crate::graph::value_spec::ValueSpec;
 use crate::ids::StepId;
 use crate::kernel::{Arguments, Operand};
 use crate::machine::{DeviceId, MemoryId};
-use crate::steps::{OutputForm, Plan, PlanLayer, Step, StepKind};
+use crate::steps::{OutputForm, Plan, PlanLayer, Step, StepKind, StepOperand};
 use crate::store::Figures;
 use crate::store::spill::{SpillStore, Spilled};
 use crate::value::{Object, Value};
@@ -29,17 +30,8 @@ pub(super) struct Work {
     programs: Vec<Program>,
     /// What each layer of the plan makes.
     specs: Vec<ValueSpec>,
-    /// The values that are alive, by the step that made them.
-    values: Vec<Mutex<Option<Arc<Value>>>>,
-    results: Vec<Room>,
-}
-
-/// Room for a result.
-enum Room {
-    /// One array, allocated before anything runs.
-    Whole(Mutex<Option<Block>>),
-    /// Its values one by one, as they come.
-    Values(Mutex<Vec<Option<Arc<Value>>>>),
+    /// By output: one array, allocated before anything runs; `None` where values come one by one.
+    wholes: Vec<Option<Mutex<Option<Block>>>>,
 }
 
 /// A result.
@@ -93,8 +85,7 @@ impl Work {
         let programs = plan.kernels.iter().map(compile).collect::<Result<_, _>>()?;
         let result = |output: &crate::steps::PlanOutput| {
             if output.form != OutputForm::Whole {
-                let slots = output.slots(&plan.layers[output.layer as usize]);
-                return Ok(Room::Values(Mutex::new(vec![None; slots])));
+                return Ok(None);
             }
             let layout = Layout::contiguous(output.dtype, output.shape.clone());
             let layer = plan.layers[output.layer as usize].name.clone();
@@ -105,10 +96,9 @@ impl Work {
                 .memory()
                 .allocate(layout.bytes())
                 .map_err(|source| ExecError::Result { layer, source: Box::new(source) })?;
-            Ok(Room::Whole(Mutex::new(Some(Block { buffer, layout }))))
+            Ok(Some(Mutex::new(Some(Block { buffer, layout }))))
         };
-        let results = plan.outputs.iter().map(result).collect::<Result<_, _>>()?;
-        let values = (0..plan.steps.len()).map(|_| Mutex::new(None)).collect();
+        let wholes = plan.outputs.iter().map(result).collect::<Result<_, _>>()?;
         let specs = plan.layers.iter().map(PlanLayer::spec).collect();
         Ok(Work {
             plan: plan.clone(),
@@ -117,103 +107,95 @@ impl Work {
             spill,
             programs,
             specs,
-            values,
-            results,
+            wholes,
         })
     }
 
     /// The results, when all steps are done.
-    pub(super) fn take_results(&self) -> Vec<ResultValue> {
-        let result = |room: &Room| match room {
-            Room::Whole(block) => {
-                lock(block).take().map_or(ResultValue::Values(Vec::new()), ResultValue::Array)
-            }
-            Room::Values(slots) => {
-                let values = std::mem::take(&mut *lock(slots)).into_iter().flatten();
-                ResultValue::Values(values.map(Arc::unwrap_or_clone).collect())
-            }
+    pub(super) fn take_results(&self, values: &mut Values) -> Vec<ResultValue> {
+        let result = |(output, whole): (usize, &Option<Mutex<Option<Block>>>)| {
+            let array = whole.as_ref().and_then(|whole| lock(whole).take());
+            array.map_or_else(|| ResultValue::Values(values.take_asked(output)), ResultValue::Array)
         };
-        self.results.iter().map(result).collect()
+        self.wholes.iter().enumerate().map(result).collect()
     }
 
-    /// Lets go of all values, and of the results that nobody has taken.
+    /// Lets go of results that nobody has taken.
     pub(super) fn clear(&self) {
-        self.values.iter().for_each(|value| drop(lock(value).take()));
-        drop(self.take_results());
+        self.wholes.iter().flatten().for_each(|whole| drop(lock(whole).take()));
     }
 
-    /// Does a step, up to the point where its device has the work. The value is there for later steps on
-    /// the same device; others must wait until the device has synchronised. `operands` is a list to be used again, for
-    /// those of a call; the caller lets go of what is left in it.
-    pub(super) fn run(&self, id: StepId, operands: &mut Vec<Value>) -> Result<(), StepError> {
+    /// Does a step, up to the point where its device has the work, and gives what it made, if anything. The value is
+    /// there for later steps on the same device; others must wait until the device has synchronised. `operands` are what
+    /// the plan says that it reads, in order.
+    pub(super) fn run(&self, id: StepId, operands: &[Value]) -> Result<Option<Value>, StepError> {
         let step = self.plan.step(id);
         let layer = self.plan.layer_of(id);
-        match (step.kind, &layer.op) {
+        let made = match (step.kind, &layer.op) {
             (StepKind::Load, Op::Load(source)) if source.in_place() => {
                 let view = source.view(&self.plan.region(id))?;
-                self.keep(id, &step, view.into());
+                view.into()
             }
             (StepKind::Load, Op::Load(source)) => {
                 let value = self.room(id, &step)?;
                 source.read(&self.plan.region(id), &value)?;
-                self.keep(id, &step, value.into());
+                value.into()
             }
             (StepKind::Store, Op::Store(sink)) => {
-                let block = self.block(self.plan.operands(id)[0].step)?;
-                sink.write(&self.plan.region(id), &block)?;
+                let block = block(id, operands, 0)?;
+                sink.write(&self.plan.region(id), block)?;
+                return Ok(None);
             }
             (StepKind::Transfer, _) => {
-                let from = self.block(self.plan.operands(id)[0].step)?;
+                let from = block(id, operands, 0)?;
                 let to = self.room(id, &step)?;
                 let queue = self.device(step.device)?.queue();
                 if step.memory == MemoryId::HOST {
-                    queue.download(&from, &to)?
+                    queue.download(from, &to)?
                 } else {
-                    queue.upload(&from, &to)?
+                    queue.upload(from, &to)?
                 }
-                self.keep(id, &step, to.into());
+                to.into()
             }
             (StepKind::Call, op) => {
-                let value = self.call(id, &step, layer, op, operands)?;
-                self.keep(id, &step, value);
+                self.call(id, &step, layer, op, operands)?
             }
             (StepKind::Spill, _) => {
-                let block = self.block(self.plan.operands(id)[0].step)?;
-                let spilled = self.spill_store(id)?.write(&block)?;
-                self.keep(id, &step, Object::new(spilled).into());
+                let block = block(id, operands, 0)?;
+                let spilled = self.spill_store(id)?.write(block)?;
+                Object::new(spilled).into()
             }
             (StepKind::Reload, _) => {
-                let spilled = self.value(self.plan.operands(id)[0].step)?;
                 let value = self.room(id, &step)?;
-                match spilled.object::<Spilled>() {
+                match operands.first().and_then(Value::object::<Spilled>) {
                     Some(spilled) => spilled.read(&value)?,
                     None => {
                         let problem = format!("the value that step {} reloads isn't on disk", id.0);
                         return Err(StepError::Bug { problem });
                     }
                 }
-                self.keep(id, &step, value.into());
+                value.into()
             }
             (StepKind::Keep, _) => {
-                let block = self.block(self.plan.operands(id)[0].step)?;
-                self.inputs.keep(layer, step.block as usize, &block)?;
+                let block = block(id, operands, 0)?;
+                self.inputs.keep(layer, step.block as usize, block)?;
+                return Ok(None);
             }
             (StepKind::Recall, _) => {
-                let value = self.recall(id, &step, layer)?;
-                self.keep(id, &step, value);
+                self.recall(id, &step, layer)?
             }
-            (StepKind::Wait, _) => self.keep(id, &step, Object::new(()).into()),
+            (StepKind::Wait, _) => Object::new(()).into(),
             _ => {
                 let value = self.room(id, &step)?;
                 let program = self.programs.get(step.kernel as usize).ok_or_else(|| StepError::Bug {
                     problem: format!("step {} of '{}' has no kernel", id.0, layer.name),
                 })?;
-                let arguments = self.arguments(id, value.clone())?;
+                let arguments = self.arguments(id, operands, value.clone())?;
                 self.device(step.device)?.queue().launch(program, &arguments)?;
-                self.keep(id, &step, value.into());
+                value.into()
             }
-        }
-        Ok(())
+        };
+        Ok(Some(made))
     }
 
     /// Waits for the device.
@@ -221,49 +203,10 @@ impl Work {
         Ok(self.device(device)?.queue().synchronize()?)
     }
 
-    /// Takes a value that nobody reads any more; it is gone when the last handle is.
-    pub(super) fn take(&self, id: StepId) -> Option<Arc<Value>> {
-        lock(&self.values[id.index()]).take()
-    }
-
-    /// The value of a step that is done, in host memory, if it is still there.
-    pub(super) fn finished(&self, id: StepId) -> Option<Value> {
-        let step = self.plan.step(id);
-        if let Some(Room::Whole(result)) = self.results.get(step.output as usize) {
-            return lock(result).as_ref().map(|result| result.part(&self.plan.region(id)).into());
-        }
-        let slot = |slots: &Mutex<Vec<Option<Arc<Value>>>>| {
-            let OutputForm::Values(blocks) = &self.plan.outputs[step.output as usize].form else {
-                return None;
-            };
-            lock(slots).get(blocks.position(step.block as usize)?)?.as_deref().cloned()
-        };
-        match self.results.get(step.output as usize) {
-            Some(Room::Values(slots)) => slot(slots),
-            _ => lock(&self.values[id.index()]).as_deref().cloned(),
-        }
-    }
-
-    fn keep(&self, id: StepId, step: &Step, value: Value) {
-        let value = Arc::new(value);
-        if let Some(Room::Values(slots)) = self.results.get(step.output as usize)
-            && let OutputForm::Values(blocks) = &self.plan.outputs[step.output as usize].form
-            && let Some(slot) = blocks.position(step.block as usize)
-        {
-            lock(slots)[slot] = Some(value.clone());
-        }
-        *lock(&self.values[id.index()]) = Some(value);
-    }
-
-    fn value(&self, id: StepId) -> Result<Arc<Value>, StepError> {
-        let value = lock(&self.values[id.index()]).clone();
-        value.ok_or_else(|| StepError::Bug { problem: format!("the value of step {} isn't there", id.0) })
-    }
-
-    fn block(&self, id: StepId) -> Result<Block, StepError> {
-        let value = self.value(id)?;
-        let problem = || StepError::Bug { problem: format!("the value of step {} is no block", id.0) };
-        value.block().cloned().ok_or_else(problem)
+    /// The part of a whole result that a step makes, if it makes one.
+    pub(super) fn part(&self, id: StepId) -> Option<Block> {
+        let whole = self.wholes.get(self.plan.step(id).output as usize)?.as_ref()?;
+        lock(whole).as_ref().map(|whole| whole.part(&self.plan.region(id)))
     }
 
     fn spill_store(&self, id: StepId) -> Result<&SpillStore, StepError> {
@@ -279,7 +222,7 @@ impl Work {
     /// A value that exists already. One that was handed over is shared, unless it is part of a result.
     fn recall(&self, id: StepId, step: &Step, layer: &PlanLayer) -> Result<Value, StepError> {
         let block = step.block as usize;
-        let is_result = matches!(self.results.get(step.output as usize), Some(Room::Whole(_)));
+        let is_result = matches!(self.wholes.get(step.output as usize), Some(Some(_)));
         match self.inputs.handed(layer, block) {
             Some(value) if is_result => same(value, Some(self.room(id, step)?)),
             Some(value) => Ok(value.clone()),
@@ -298,12 +241,8 @@ impl Work {
         step: &Step,
         layer: &PlanLayer,
         op: &Op,
-        operands: &mut Vec<Value>,
+        operands: &[Value],
     ) -> Result<Value, StepError> {
-        operands.clear();
-        for operand in self.plan.operands(id) {
-            operands.push(Value::clone(&*self.value(operand.step)?));
-        }
         let block = step.block as usize;
         let custom = match op {
             Op::Custom(custom) => custom,
@@ -352,10 +291,8 @@ impl Work {
 
     /// Where a step's value goes: its place in a result, or memory of its own.
     fn room(&self, id: StepId, step: &Step) -> Result<Block, StepError> {
-        if let Some(Room::Whole(result)) = self.results.get(step.output as usize)
-            && let Some(result) = &*lock(result)
-        {
-            return Ok(result.part(&self.plan.region(id)));
+        if let Some(part) = self.part(id) {
+            return Ok(part);
         }
         let (dtype, shape) = self.plan.value_layout(id);
         let owner = if step.memory == MemoryId::HOST { DeviceId::HOST } else { step.device };
@@ -364,21 +301,28 @@ impl Work {
         Ok(Block { buffer, layout })
     }
 
-    fn arguments(&self, id: StepId, output: Block) -> Result<Arguments, StepError> {
-        let operand = |operand: &crate::steps::StepOperand| {
+    fn arguments(&self, id: StepId, operands: &[Value], output: Block) -> Result<Arguments, StepError> {
+        let operand = |(at, operand): (usize, &StepOperand)| {
             Ok(Operand {
                 input: operand.input,
-                block: self.block(operand.step)?,
+                block: block(id, operands, at)?.clone(),
                 region: self.plan.region(operand.step),
             })
         };
+        let all = self.plan.operands(id).iter().enumerate();
         Ok(Arguments {
-            operands: self.plan.operands(id).iter().map(operand).collect::<Result<_, StepError>>()?,
+            operands: all.map(operand).collect::<Result<_, StepError>>()?,
             output,
             region: self.plan.region(id),
             pieces: self.plan.pieces(id),
         })
     }
+}
+
+fn block(id: StepId, operands: &[Value], at: usize) -> Result<&Block, StepError> {
+    operands.get(at).and_then(Value::block).ok_or_else(|| StepError::Bug {
+        problem: format!("operand {at} of step {} is no block", id.0),
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -6,18 +6,17 @@ use std::time::{Duration, Instant};
 
 use crate::device::contract::DeviceError;
 use crate::exec::active::Active;
+use crate::exec::batch::{Attempt, Batch, End};
 use crate::exec::brief::Brief;
 use crate::exec::control::StepEvent;
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::nested::Inside;
 use crate::exec::pool::{Core, Pool};
 use crate::exec::posts::{Post, grace};
-use crate::exec::trace::Traced;
-use crate::ids::StepId;
 use crate::machine::DeviceId;
 use crate::panics;
 use crate::reactor::{Command, Event, GrantId, RunId};
-use crate::steps::{Lane, TransferEdge};
+use crate::steps::Lane;
 use crate::task::{self, Current, Entered};
 use crate::value::Value;
 
@@ -33,12 +32,9 @@ pub(super) struct Worker {
     /// The run that the steps below are of, if any.
     active: Option<Arc<Active>>,
     run: RunId,
-    steps: Vec<(StepId, GrantId)>,
-    attempts: Vec<Attempt>,
-    /// The operands of a call under way.
-    operands: Vec<Value>,
+    batch: Batch,
     /// Values to let go of, outside the lock.
-    freed: Vec<Arc<Value>>,
+    freed: Vec<Value>,
     /// The only run whose steps it does, and until when it works: for a step that waits for it.
     only: Option<Arc<Active>>,
     /// The ticket of the attempt under way, if it has a timeout.
@@ -50,15 +46,6 @@ pub(super) struct Worker {
     entered: Option<Entered>,
 }
 
-/// One attempt at a step.
-struct Attempt {
-    step: StepId,
-    grant: GrantId,
-    error: Option<Box<StepError>>,
-    started: Instant,
-    busy: Duration,
-}
-
 impl Worker {
     pub(super) fn new(pool: Arc<Pool>, lane: Lane, number: u16) -> Self {
         Worker {
@@ -67,9 +54,7 @@ impl Worker {
             number,
             active: None,
             run: RunId(0),
-            steps: Vec::new(),
-            attempts: Vec::new(),
-            operands: Vec::new(),
+            batch: Batch::default(),
             freed: Vec::new(),
             only: None,
             ticket: None,
@@ -88,22 +73,11 @@ impl Worker {
     pub(super) fn work(mut self) {
         while self.exchange() {
             let Some(active) = self.active.clone() else { continue };
-            let mut started = Instant::now();
-            self.enter(&active, started);
-            for (step, grant) in self.steps.drain(..) {
-                let lost = self.pool.lost(self.lane);
-                let error = match lost {
-                    Some(message) => gone(&active, step, message),
-                    None => attempt(&active, step, &mut self.operands),
-                };
-                let error = error.err().map(Box::new);
-                let ended = Instant::now();
-                let busy = ended - started;
-                self.attempts.push(Attempt { step, grant, error, started, busy });
-                started = ended;
-            }
-            let is_there = self.is_device() && self.pool.lost(self.lane).is_none();
-            if is_there && !self.attempts.is_empty() {
+            self.enter(&active);
+            let lane = self.lane;
+            self.batch.run(&active, || self.pool.lost(lane));
+            let is_there = self.is_device() && self.pool.lost(lane).is_none();
+            if is_there && !self.batch.attempts.is_empty() {
                 self.synchronize(&active);
             }
             self.judge(&active);
@@ -111,9 +85,9 @@ impl Worker {
     }
 
     /// Says on this thread what it is in the midst of.
-    fn enter(&mut self, active: &Arc<Active>, started: Instant) {
+    fn enter(&mut self, active: &Arc<Active>) {
         let is_same = self.inside.as_ref().is_some_and(|inside| Arc::ptr_eq(&inside.active, active));
-        let limit = match &self.steps[..] {
+        let limit = match &self.batch.steps[..] {
             [(step, _)] if self.ticket.is_some() => active.plan.terms_of(*step).timeout,
             _ => None,
         };
@@ -124,11 +98,11 @@ impl Worker {
             let inside = Inside { pool: self.pool.clone(), active: active.clone(), lane, worker, grant };
             let inside = Arc::new(inside);
             self.inside = Some(inside.clone());
-            let limit = limit.map(|limit| (started + limit, limit));
+            let limit = limit.map(|limit| (Instant::now() + limit, limit));
             let cancelled = active.control.flag().clone();
             self.entered = Some(task::enter(Current { cancelled, limit, owner: inside }));
         }
-        if let (Some(inside), Some((_, grant))) = (&self.inside, self.steps.first()) {
+        if let (Some(inside), Some((_, grant))) = (&self.inside, self.batch.steps.first()) {
             inside.grant.store(grant.0, Ordering::Relaxed);
         }
     }
@@ -146,28 +120,35 @@ impl Worker {
 
     /// A late error of a batch is every attempt's: nobody knows whose it was.
     fn synchronize(&mut self, active: &Active) {
-        let started = Instant::now();
+        let start = active.nanoseconds();
         let Some(work) = active.work.get() else { return };
-        if let Err(error) = caught(|| work.synchronize(DeviceId(self.lane))) {
-            self.attempts.iter_mut().for_each(|attempt| attempt.error = Some(Box::new(error.clone())));
+        let synchronized = panics::caught(|| work.synchronize(DeviceId(self.lane)));
+        let attempts = &mut self.batch.attempts;
+        if let Err(error) = synchronized.unwrap_or_else(|message| Err(StepError::Panic { message })) {
+            attempts.iter_mut().for_each(|attempt| attempt.end = End::Failed(Box::new(error.clone())));
         }
-        let share = started.elapsed() / self.attempts.len() as u32;
-        self.attempts.iter_mut().for_each(|attempt| attempt.busy += share);
+        let share = (active.nanoseconds() - start) / attempts.len() as u64;
+        attempts.iter_mut().for_each(|attempt| attempt.busy += share);
     }
 
     /// Holds attempts against their timeouts, and tells the observer, outside the lock.
     fn judge(&mut self, active: &Active) {
-        for attempt in &mut self.attempts {
+        let is_observed = active.control.is_observed();
+        if self.ticket.is_none() && !is_observed {
+            return;
+        }
+        for attempt in &mut self.batch.attempts {
+            let took = Duration::from_nanos(attempt.busy);
             let limit = active.plan.terms_of(attempt.step).timeout;
             // A function that was told to stop says so in its own words.
-            let is_plain = matches!(attempt.error.as_deref(), None | Some(StepError::Task(_)));
-            if let Some(limit) = limit.filter(|limit| is_plain && attempt.busy > *limit) {
-                attempt.error = Some(Box::new(StepError::Timeout { took: attempt.busy, limit }));
+            let is_plain = matches!(attempt.error(), None | Some(StepError::Task(_)));
+            if let Some(limit) = limit.filter(|limit| is_plain && took > *limit) {
+                attempt.end = End::Failed(Box::new(StepError::Timeout { took, limit }));
             }
-            if active.control.is_observed() {
+            if is_observed && !matches!(attempt.end, End::Untried) {
                 let failures = self.pool.lock().reactor.failures(self.run, attempt.step);
-                let outcome = attempt.error.as_deref().map_or(Ok(()), Err);
-                let event = StepEvent::new(&active.plan, attempt.step, failures + 1, attempt.busy, outcome);
+                let outcome = attempt.error().map_or(Ok(()), Err);
+                let event = StepEvent::new(&active.plan, attempt.step, failures + 1, took, outcome);
                 active.control.observe(&event);
             }
         }
@@ -182,7 +163,7 @@ impl Worker {
         };
         let pool = self.pool.clone();
         let mut guard = pool.lock();
-        let mut news = !self.attempts.is_empty();
+        let mut news = !self.batch.attempts.is_empty();
         guard.brief.back(self.is_brief.take());
         if !self.report(&mut guard) {
             pool.wake_others(&guard);
@@ -214,7 +195,7 @@ impl Worker {
                 continue;
             }
             // Whoever changed nothing wakes nobody: two sleepers would wake each other for ever.
-            if news || !self.steps.is_empty() {
+            if news || !self.batch.steps.is_empty() {
                 // One that may be given up may never be back.
                 let is_watched = self.ticket.is_some();
                 if self.only.is_none() && !is_watched && self.steps_are_short(core) {
@@ -222,7 +203,7 @@ impl Worker {
                 }
                 pool.wake_beside(core, core.brief.any(self.lane).then_some(self.lane));
             }
-            if !self.steps.is_empty() {
+            if !self.batch.steps.is_empty() {
                 drop(guard);
                 self.let_go();
                 return true;
@@ -245,7 +226,7 @@ impl Worker {
 
     /// Whether the steps at hand will be done before anybody who is woken for others begins.
     fn steps_are_short(&self, core: &Core) -> bool {
-        self.steps.first().is_some_and(|(step, _)| core.reactor.is_short(self.run, *step))
+        self.batch.steps.first().is_some_and(|(step, _)| core.reactor.is_short(self.run, *step))
     }
 
     /// Takes the steps that the reactor gave out.
@@ -256,10 +237,12 @@ impl Worker {
             self.active = Some(slot.active.clone());
             self.run = run;
         }
-        let steps = &mut self.steps;
-        core.commands.retain(|command| match *command {
+        let Core { commands, runs, .. } = core;
+        let values = runs[run.0 as usize].as_ref().map(|slot| (&slot.values, &slot.active.plan));
+        let Some((values, plan)) = values else { return };
+        commands.retain(|command| match *command {
             Command::Run { step, grant, .. } => {
-                steps.push((step, grant));
+                self.batch.push(plan, values, step, grant);
                 false
             }
             _ => true,
@@ -269,16 +252,16 @@ impl Worker {
 
     /// What is waited for no longer than it may take: a step with a timeout, and whatever a device does.
     fn post(&self) -> Option<Post> {
-        let (active, &(first, _)) = (self.active.as_ref()?, self.steps.first()?);
+        let (active, &(first, _)) = (self.active.as_ref()?, self.batch.steps.first()?);
         let (started, is_device) = (Instant::now(), self.is_device());
         let timeout = active.plan.terms_of(first).timeout;
         let limit = timeout.or(self.pool.limits().device_timeout.filter(|_| is_device))?;
         // Steps with a timeout come alone.
-        let most = timeout.map_or(limit * self.steps.len() as u32, |limit| limit + grace(limit));
+        let most = timeout.map_or(limit * self.batch.steps.len() as u32, |limit| limit + grace(limit));
         Some(Post {
             active: active.clone(),
             run: self.run,
-            steps: self.steps.clone(),
+            steps: self.batch.steps.clone(),
             limit,
             started,
             due: started + most,
@@ -290,9 +273,7 @@ impl Worker {
 
     /// Lets go of values; a destructor that panics fails the run.
     fn let_go(&mut self) {
-        let freed = &mut self.freed;
-        if let Err(message) = panics::caught(|| freed.clear()) {
-            self.freed.clear();
+        if let Err(message) = panics::drop_all(&mut self.freed) {
             let mut core = self.pool.lock();
             core.fail(self.run, ExecError::Value { message });
             let core = &mut *core;
@@ -300,78 +281,47 @@ impl Worker {
         }
     }
 
-    /// Reports attempts. `false` when the last one had been given up: another worker has taken this one's place.
+    /// Reports attempts. `false` when the last one had been given up: another worker has taken this one's place, and
+    /// what was made is nobody's.
     fn report(&mut self, core: &mut Core) -> bool {
         if let Some(ticket) = self.ticket.take()
             && core.posts.close(ticket)
         {
-            for ticket in ticket..ticket + self.attempts.len() as u64 {
+            for ticket in ticket..ticket + self.batch.attempts.len() as u64 {
                 core.reactor.on_events(&[Event::Found { ticket }], &mut core.commands);
             }
-            self.attempts.clear();
             return false;
         }
-        let is_device = self.is_device();
-        let Some(active) = self.active.as_ref() else { return true };
+        let Some(active) = self.active.clone() else { return true };
         let run = self.run;
-        for attempt in self.attempts.drain(..) {
-            let Some(slot) = core.run(run) else { return true };
-            let plan = &active.plan;
-            let step = plan.step(attempt.step);
-            let nanoseconds = attempt.busy.as_nanos().min(u128::from(u32::MAX)) as u32;
-            slot.books.count(step.layer, attempt.busy, attempt.error.is_none());
-            if let Some(trace) = &mut slot.books.record.trace {
-                trace.push(Traced {
-                    step: attempt.step,
-                    worker: self.number,
-                    start: attempt.started.duration_since(active.started).as_nanos() as u64,
-                    nanoseconds,
-                    failed: attempt.error.is_some(),
-                });
-            }
-            let Some(error) = attempt.error else {
-                if step.kind.is_copy() {
-                    let from = plan.step(plan.operands(attempt.step)[0].step).memory;
-                    let edge = TransferEdge { from, to: step.memory, count: 1, bytes: step.bytes };
-                    slot.books.record.count_transfer(edge);
+        let mut attempts = std::mem::take(&mut self.batch.attempts);
+        for attempt in attempts.drain(..) {
+            let Core { reactor, commands, runs, .. } = core;
+            let Some(slot) = runs.get_mut(run.0 as usize).and_then(Option::as_mut) else { return true };
+            let Attempt { step, grant, end, start, busy } = attempt;
+            let failed = match end {
+                End::Made(value) => {
+                    slot.note(step, self.number, (start, busy), false);
+                    value.into_iter().for_each(|value| slot.values.keep(&active.plan, step, value));
+                    let nanoseconds = busy.min(u64::from(u32::MAX)) as u32;
+                    reactor.on_events(&[Event::Finished { run, step, grant, nanoseconds }], commands);
+                    continue;
                 }
-                let event = Event::Finished { run, step: attempt.step, grant: attempt.grant, nanoseconds };
-                core.reactor.on_events(&[event], &mut core.commands);
-                continue;
+                End::Untried => {
+                    reactor.on_events(&[Event::Untried { run, step, grant }], commands);
+                    continue;
+                }
+                End::Failed(error) => error,
             };
-            // A late error comes after the value was kept; the ledger is about to take its bytes back.
-            self.freed.extend(active.work.get().and_then(|work| work.take(attempt.step)));
-            let why = error.failure();
-            if let (StepError::Device(DeviceError::Lost { message, .. }), true) = (&*error, is_device) {
+            slot.note(step, self.number, (start, busy), true);
+            if let (StepError::Device(DeviceError::Lost { message, .. }), true) = (&*failed, self.is_device()) {
                 self.pool.lose(self.lane, message.clone());
             }
-            let attempts = core.reactor.failures(run, attempt.step) + 1;
-            let event = Event::Failed { run, step: attempt.step, grant: attempt.grant, why };
-            core.reactor.on_events(&[event], &mut core.commands);
-            core.failed(run, attempt.step, attempts, *error);
+            let tries = reactor.failures(run, step) + 1;
+            reactor.on_events(&[Event::Failed { run, step, grant, why: failed.failure() }], commands);
+            core.failed(run, step, tries, *failed);
         }
+        self.batch.attempts = attempts;
         true
     }
-}
-
-fn attempt(active: &Active, step: StepId, operands: &mut Vec<Value>) -> Result<(), StepError> {
-    let problem = "the run has nothing to work with".to_owned();
-    let work = active.work.get().ok_or(StepError::Bug { problem })?;
-    let result = caught(|| work.run(step, operands));
-    // Also after a panic: a worker that sleeps holds no values.
-    result.and(caught(|| {
-        operands.clear();
-        Ok(())
-    }))
-}
-
-/// Nobody asks a device that is gone.
-fn gone(active: &Active, step: StepId, message: &str) -> Result<(), StepError> {
-    let device = active.plan.device_names[usize::from(active.plan.step(step).device.0)].clone();
-    Err(DeviceError::Lost { device, message: message.to_owned() }.into())
-}
-
-/// A panic as an error: a worker that is gone would leave its steps running for ever.
-fn caught(work: impl FnOnce() -> Result<(), StepError>) -> Result<(), StepError> {
-    panics::caught(work).unwrap_or_else(|message| Err(StepError::Panic { message }))
 }

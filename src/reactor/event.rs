@@ -54,6 +54,15 @@ pub enum Event {
         /// Time that it took: how many steps of its class make a bundle.
         nanoseconds: u32,
     },
+    /// A step of a bundle was not tried: one before it failed, whose value it reads or that it comes after.
+    Untried {
+        /// Its run.
+        run: RunId,
+        /// The step.
+        step: StepId,
+        /// What came with it when it was told to run.
+        grant: GrantId,
+    },
     /// An attempt at a step failed, and gave back what it held.
     Failed {
         /// Its run.
@@ -99,7 +108,8 @@ pub enum Event {
 pub enum Command {
     /// There is room for this run: make what it needs, and send [`Event::Start`].
     Begin(RunId),
-    /// The polling worker runs this step.
+    /// The polling worker runs this step, after those that it was told of before. It is for the worker to see that all
+    /// that the step waits for has been done: of a bundle, a step may wait for one before it.
     Run {
         /// Its run.
         run: RunId,

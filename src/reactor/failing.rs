@@ -41,16 +41,9 @@ impl Reactor {
         why: Failure,
         commands: &mut Vec<Command>,
     ) {
-        self.ledger.give(&self.grants.close(grant));
+        self.unstart(id, step, grant);
         let Some(Slot { tasks, run }) = self.runs[id.0 as usize].as_mut() else { return };
-        let (need, at) = (tasks.need(step), step as usize);
-        debug_assert_eq!(run.states[at].stage(), StepState::RUNNING);
-        let ahead = run.states[at].is_ahead();
-        self.ledger.fail(&mut run.shares[usize::from(need.memory)], step, need, ahead, run.head);
-        run.states[at] = StepState::BACKING_OFF;
-        run.running -= 1;
-        run.head = run.head.min(step);
-        self.stale = true;
+        run.states[step as usize] = StepState::BACKING_OFF;
         // One that is in the list starts only by being its first, alone.
         let was_alone = run.squeezed.first() == Some(&step);
         if run.phase == Phase::Running && why == Failure::OutOfMemory && !was_alone {
@@ -69,6 +62,32 @@ impl Reactor {
             commands.push(Command::Abort { run: id, step: StepId(step) });
         }
         self.stop(id, commands);
+    }
+
+    pub(super) fn on_untried(
+        &mut self,
+        id: RunId,
+        step: u32,
+        grant: GrantId,
+        commands: &mut Vec<Command>,
+    ) {
+        self.unstart(id, step, grant);
+        let Some(Slot { tasks, run }) = self.slot(id) else { return };
+        run.put_back(tasks, step);
+        self.complete_if_over(id, commands);
+    }
+
+    /// Gives back what a step took when it started.
+    fn unstart(&mut self, id: RunId, step: u32, grant: GrantId) {
+        self.ledger.give(&self.grants.close(grant));
+        let Some(Slot { tasks, run }) = self.runs[id.0 as usize].as_mut() else { return };
+        let (need, at) = (tasks.need(step), step as usize);
+        debug_assert_eq!(run.states[at].stage(), StepState::RUNNING);
+        let ahead = run.states[at].is_ahead();
+        self.ledger.fail(&mut run.shares[usize::from(need.memory)], step, need, ahead, run.head);
+        run.running -= 1;
+        run.head = run.head.min(step);
+        self.stale = true;
     }
 
     pub(super) fn on_abandoned(

@@ -5,7 +5,8 @@
 //!
 //! - [`tasks`]: what it knows of a plan. `run`: the state of a run. [`ledger`]: the book of memory and resources, with
 //!   the rule that keeps plans from getting stuck.
-//! - [`event`]: what it hears and says. `failing`: failed attempts, and those that were given up. [`bitmap`], [`profile`]: the structures below.
+//! - [`event`]: what it hears and says. `pick`, `bundle`: what starts next. `failing`: failed attempts, and those that
+//!   were given up. [`bitmap`], [`profile`]: the structures below.
 //!
 //! **Which step next.** A worker of a lane gets the ready step that comes first in its plan's order among those that
 //! may start; priority is settled in that order. Steps are queued by what they need, so what doesn't fit never holds up
@@ -16,10 +17,13 @@
 //! **Memory that gives out.** A step that its device had no memory for, whatever the book says, is tried again when
 //! nothing else of its run is under way, which is none of its retries. If it fails alone too, its run ends.
 //!
-//! **Bundles.** Short steps of one queue are given out together, to run one after the other in their worker, under one
-//! grant of resources: no more than a few of [`BUNDLE_NANOSECONDS`], and never so many that another worker goes without.
+//! **Bundles.** Short steps are given out together, to run one after the other in their worker, under one grant of
+//! resources: steps of one queue, never so many that another worker goes without, and steps that wait for nothing but
+//! earlier ones of the bundle. Together they take no more than [`BUNDLE_NANOSECONDS`]. When one fails, those that wait
+//! for it go back untried.
 
 pub mod bitmap;
+mod bundle;
 pub mod event;
 mod failing;
 mod grants;
@@ -37,15 +41,15 @@ use std::sync::Arc;
 
 use crate::ids::StepId;
 use crate::steps::Lane;
+use bundle::Followers;
 
 pub use event::{Command, Event, Failure, GrantId, RunId};
 use grants::Grants;
 pub use ledger::Ledger;
 use ledger::Lost;
-use pick::{Claim, Picker};
+use pick::Claim;
 pub use run::Standing;
-use run::{NONE, Phase, Run, StepState};
-use tasks::Class;
+use run::{Phase, Run, StepState};
 pub use tasks::{Demand, Need, Tasks};
 
 /// How long the steps of a bundle take together, by what earlier ones took.
@@ -67,6 +71,8 @@ pub struct Reactor {
     lost: HashMap<u64, Lost>,
     /// Whether reserves may be lower than they were last found to be.
     stale: bool,
+    /// To be used again, by each bundle in the making.
+    followers: Followers,
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +110,7 @@ impl Reactor {
             claim: None,
             lost: HashMap::new(),
             stale: false,
+            followers: Followers::new(),
         }
     }
 
@@ -149,6 +156,7 @@ impl Reactor {
                 Event::Finished { run, step, grant, nanoseconds } => {
                     self.on_finished(run, step.0, grant, nanoseconds, commands);
                 }
+                Event::Untried { run, step, grant } => self.on_untried(run, step.0, grant, commands),
                 Event::Failed { run, step, grant, why } => self.on_failed(run, step.0, grant, why, commands),
                 Event::Abandoned { run, step, grant, ticket, retryable } => {
                     self.on_abandoned(run, step, grant, ticket, retryable, commands);
@@ -274,48 +282,6 @@ impl Reactor {
             self.refresh();
             self.admit(commands);
         }
-    }
-
-    /// Gives out a bundle of one run's steps; whether there were any.
-    fn poll_run(&mut self, id: RunId, lane: Lane, room: u16, commands: &mut Vec<Command>) -> bool {
-        let Some(Slot { tasks, run }) = self.runs[id.0 as usize].as_mut() else { return false };
-        if run.phase != Phase::Running {
-            return false;
-        }
-        let mut picker = Picker { id, tasks, run, ledger: &mut self.ledger, claim: &mut self.claim };
-        let is_squeezed = !picker.run.squeezed.is_empty();
-        let (picked, room) =
-            if is_squeezed { (picker.pick_alone(lane), room.min(1)) } else { (picker.pick(lane), room) };
-        let Some(mut step) = picked else { return false };
-        let &Class { queue, takes, takes_custom, alone, .. } = tasks.class(step);
-        let resources = tasks.resources(step);
-        let grant = if takes { self.grants.open(resources) } else { GrantId::NONE };
-        picker.ledger.take(resources);
-        let mut nanoseconds = 0u32;
-        for given in 1..=room {
-            picker.met(step);
-            start(picker.ledger, tasks, picker.run, step);
-            self.grants.add(grant);
-            commands.push(Command::Run { run: id, step: StepId(step), grant });
-            let cost = picker.run.queue(queue).cost;
-            nanoseconds = nanoseconds.saturating_add(cost);
-            let is_full = match lane {
-                0 => {
-                    alone
-                        || cost == 0
-                        || nanoseconds.saturating_add(cost) > BUNDLE_NANOSECONDS
-                        || usize::from(given) > picker.run.ready(queue) / self.workers
-                }
-                // A device's steps are under way together.
-                _ => takes_custom || alone,
-            };
-            step = picker.run.queue(queue).head;
-            let is_other = |step| tasks.class(step).alone || tasks.resources(step) != resources;
-            if is_full || step == NONE || is_other(step) || !picker.has_memory(step) {
-                break;
-            }
-        }
-        true
     }
 
     fn on_finished(

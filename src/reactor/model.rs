@@ -223,11 +223,19 @@ impl State {
         for (run, world) in (0..).map(RunId).zip(&self.runs) {
             events.extend(world.is_begun.then_some(Event::Start(run)));
             events.extend(world.backing_off.iter().map(|&step| Event::RetryDue { run, step }));
-            for &(step, grant) in &world.running {
+            for (step, grant) in self.under_way(run) {
                 events.push(Event::Finished { run, step, grant, nanoseconds: 1_000 });
             }
         }
         events
+    }
+
+    /// The steps of a run that may end: of a bundle, those that wait for none of the others.
+    fn under_way(&self, run: RunId) -> Vec<(StepId, GrantId)> {
+        let (running, slot) = (&self.runs[run.0 as usize].running, &self.reactor.runs[run.0 as usize]);
+        let Some(Slot { tasks, .. }) = slot else { return Vec::new() };
+        let waits = |step: StepId| running.iter().any(|(other, _)| follows(tasks, step, *other));
+        running.iter().filter(|(step, _)| !waits(*step)).copied().collect()
     }
 
     /// What may happen, and may not.
@@ -236,7 +244,7 @@ impl State {
         for (run, world) in (0..).map(RunId).zip(&self.runs).filter(|(_, world)| !world.is_over) {
             if self.failures > 0 {
                 let failed = |&(step, grant)| Event::Failed { run, step, grant, why: Failure::Retryable };
-                events.extend(world.running.iter().map(failed));
+                events.extend(self.under_way(run).iter().map(failed));
             }
             events.extend((self.cancellations > 0 && !world.is_stopped).then_some(Event::Cancel(run)));
         }
@@ -280,12 +288,23 @@ impl State {
                 (world.is_stopped, world.is_begun) = (true, false);
                 world.backing_off.clear();
             }
+            Event::Untried { run, step, .. } => next.world(run).running.retain(|(other, _)| *other != step),
             Event::Poll { .. } | Event::Abandoned { .. } | Event::Found { .. } => {}
         }
         let mut commands = Vec::new();
         next.reactor.on_events(&[event], &mut commands);
         next.obey(scene, commands);
-        next
+        match event {
+            Event::Failed { run, step, .. } | Event::Untried { run, step, .. } => {
+                let tasks = &scene.tasks[run.0 as usize];
+                let untried = next.world(run).running.iter().find(|(other, _)| follows(tasks, *other, step));
+                match untried.copied() {
+                    Some((step, grant)) => next.after(scene, Event::Untried { run, step, grant }),
+                    None => next,
+                }
+            }
+            _ => next,
+        }
     }
 
     /// A worker asks once, and again if the first answer was that others have made room.
@@ -375,6 +394,11 @@ impl State {
     fn told(&self) -> String {
         format!("{:#?}", self.reactor)
     }
+}
+
+/// Whether a step waits for another.
+fn follows(tasks: &Tasks, step: StepId, earlier: StepId) -> bool {
+    tasks.followers().of(earlier.0).contains(&step.0)
 }
 
 fn add_run(run: &Run, key: &mut Vec<u64>) {

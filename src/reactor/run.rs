@@ -1,9 +1,11 @@
 //! The state of one run: which steps are where, and which may start next.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::ids::StepId;
 use crate::reactor::bitmap::Bitmap;
+use crate::reactor::bundle::Followers;
 use crate::reactor::ledger::Share;
 use crate::reactor::tasks::Tasks;
 
@@ -95,6 +97,8 @@ pub(super) struct Queue {
     pub(super) bypasses: u32,
     /// What a step takes at most, of late, in nanoseconds; 0 before the first one is done.
     pub(super) cost: u32,
+    /// How many steps one that is ready makes a bundle of, with those that wait for it alone: at most, of late.
+    pub(super) reach: u32,
 }
 
 impl Queue {
@@ -104,10 +108,15 @@ impl Queue {
         self.cost = nanoseconds.max(self.cost - self.cost / 8).max(1);
     }
 
-    /// What its ready steps take together.
+    /// A bundle had this many steps for each one that was ready.
+    pub(super) fn learn_reach(&mut self, steps: usize) {
+        self.reach = (steps as u32).max(self.reach - self.reach.div_ceil(8)).max(1);
+    }
+
+    /// What its ready steps take together, and those that will be given out with them.
     pub(super) fn backlog(&self) -> u64 {
         let cost = if self.cost == 0 { u32::MAX } else { self.cost };
-        self.ready.len() as u64 * u64::from(cost)
+        self.ready.len() as u64 * u64::from(cost) * u64::from(self.reach)
     }
 }
 
@@ -117,7 +126,7 @@ impl Run {
     pub(super) fn new(tasks: &Tasks, standing: Standing) -> Self {
         let count = tasks.len();
         let queue =
-            |queue| Queue { ready: Bitmap::new(tasks.queues().len(queue)), head: NONE, bypasses: 0, cost: 0 };
+            |queue| Queue { ready: Bitmap::new(tasks.queues().len(queue)), head: NONE, bypasses: 0, cost: 0, reach: 1 };
         Run {
             standing,
             phase: Phase::Queued,
@@ -229,9 +238,37 @@ impl Run {
         for at in tasks.followers().range(step) {
             let follower = tasks.followers().item(at);
             self.waiting[follower as usize] -= 1;
-            if self.waiting[follower as usize] == 0 {
+            // One of a bundle has started already.
+            if self.waiting[follower as usize] == 0 && self.states[follower as usize] == StepState::WAITING {
                 self.make_ready(tasks, follower);
             }
+        }
+    }
+
+    /// Until it is [taken back](Run::take_back), `step` counts as done for those that wait for it: those that wait for
+    /// nothing else are added to `free`.
+    pub(super) fn promise(&mut self, tasks: &Tasks, step: u32, free: &mut Followers) {
+        for at in tasks.followers().range(step) {
+            let follower = tasks.followers().item(at);
+            self.waiting[follower as usize] -= 1;
+            if self.waiting[follower as usize] == 0 {
+                free.push(Reverse(follower));
+            }
+        }
+    }
+
+    /// The end of a promise.
+    pub(super) fn take_back(&mut self, tasks: &Tasks, step: u32) {
+        for at in tasks.followers().range(step) {
+            self.waiting[tasks.followers().item(at) as usize] += 1;
+        }
+    }
+
+    /// A step that had started waits again, for what it waited for before or for its turn.
+    pub(super) fn put_back(&mut self, tasks: &Tasks, step: u32) {
+        self.states[step as usize] = StepState::WAITING;
+        if self.waiting[step as usize] == 0 {
+            self.make_ready(tasks, step);
         }
     }
 

@@ -48,6 +48,11 @@ impl Steps {
         Step { block: self.blocks[index], ..self.classes[self.class_of[index] as usize] }
     }
 
+    /// What the step at a place says, but for its block, which is 0. O(1).
+    pub fn class(&self, index: usize) -> &Step {
+        &self.classes[self.class_of[index] as usize]
+    }
+
     /// All steps, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Step> + ExactSizeIterator + '_ {
         (0..self.len()).map(|index| self.at(index))

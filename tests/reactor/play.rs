@@ -82,6 +82,19 @@ pub fn play(plans: Vec<Plan>, random: &mut Random, trouble: Trouble, seed: u64) 
     play.finish()
 }
 
+impl Played {
+    fn waits(&self, step: StepId, earlier: StepId) -> bool {
+        self.plan.operands(step).iter().any(|operand| operand.step == earlier)
+            || self.plan.orderings.contains(&(earlier, step))
+    }
+
+    /// The steps that may end: of a bundle, those that wait for none of the others.
+    fn may_end(&self) -> Vec<(StepId, GrantId)> {
+        let waits = |step: StepId| self.running.iter().any(|(other, _)| self.waits(step, *other));
+        self.running.iter().filter(|(step, _)| !waits(*step)).copied().collect()
+    }
+}
+
 impl Play<'_> {
     fn submit(&mut self, plan: Plan) {
         let plan = Arc::new(plan);
@@ -171,13 +184,28 @@ impl Play<'_> {
                 self.run(run).stopped = true;
                 self.run(run).begun = false;
             }
-            Event::Poll { .. } | Event::Found { .. } => {}
+            Event::Untried { .. } | Event::Poll { .. } | Event::Found { .. } => {}
         }
         self.reactor.on_events(&[event], &mut self.commands);
+        if let Event::Failed { run, step, .. } | Event::Abandoned { run, step, .. } = event {
+            self.put_back(run, step);
+        }
         if self.random.below(5) == 0
             && let Some(ticket) = self.lost.pop()
         {
             self.reactor.on_events(&[Event::Found { ticket }], &mut self.commands);
+        }
+    }
+
+    /// Those of a bundle that wait for a step that failed go back untried.
+    fn put_back(&mut self, run: RunId, failed: StepId) {
+        let played = self.run(run);
+        let follows = |(step, _): &&(StepId, GrantId)| played.waits(*step, failed);
+        let untried: Vec<(StepId, GrantId)> = played.running.iter().filter(follows).copied().collect();
+        for (step, grant) in untried {
+            self.run(run).running.retain(|(other, _)| *other != step);
+            self.reactor.on_events(&[Event::Untried { run, step, grant }], &mut self.commands);
+            self.put_back(run, step);
         }
     }
 
@@ -189,7 +217,7 @@ impl Play<'_> {
                 choices.push(Event::Start(run));
                 continue;
             }
-            for &(step, grant) in &played.running {
+            for (step, grant) in played.may_end() {
                 choices.push(Event::Finished { run, step, grant, nanoseconds: 1_000 });
                 let fails = self.trouble.failures && self.reactor.failures(run, step) < 2;
                 let why = Failure::Retryable;

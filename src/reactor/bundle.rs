@@ -1,0 +1,125 @@
+//! Which steps are given out together.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::ids::StepId;
+use crate::reactor::event::{Command, GrantId, RunId};
+use crate::reactor::pick::Picker;
+use crate::reactor::run::NONE;
+use crate::reactor::tasks::Class;
+use crate::reactor::{BUNDLE_NANOSECONDS, Reactor, Slot, run, start};
+use crate::steps::Lane;
+
+/// Steps that come after those of the bundle at hand and wait for nothing else; the first in planned order on top.
+pub(super) type Followers = BinaryHeap<Reverse<u32>>;
+
+/// A bundle in the making.
+struct Bundle<'a> {
+    lane: Lane,
+    /// Queue of its first step, from which others may come.
+    queue: u16,
+    resources: &'a [(u16, u64)],
+    /// What its steps take together.
+    nanoseconds: u32,
+    /// How many of them were ready, and so could have been others'.
+    ready: usize,
+}
+
+impl Reactor {
+    /// Gives out a bundle of one run's steps; whether there were any.
+    pub(super) fn poll_run(&mut self, id: RunId, lane: Lane, room: u16, commands: &mut Vec<Command>) -> bool {
+        let Some(Slot { tasks, run }) = self.runs[id.0 as usize].as_mut() else { return false };
+        if run.phase != run::Phase::Running {
+            return false;
+        }
+        let mut picker = Picker { id, tasks, run, ledger: &mut self.ledger, claim: &mut self.claim };
+        let is_squeezed = !picker.run.squeezed.is_empty();
+        let (picked, room) =
+            if is_squeezed { (picker.pick_alone(lane), room.min(1)) } else { (picker.pick(lane), room) };
+        let Some(mut step) = picked else { return false };
+        let &Class { queue, takes, .. } = tasks.class(step);
+        let resources = tasks.resources(step);
+        let mut bundle = Bundle { lane, queue, resources, nanoseconds: 0, ready: 1 };
+        let grant = if takes { self.grants.open(resources) } else { GrantId::NONE };
+        picker.ledger.take(resources);
+        let first = commands.len();
+        let mut promised = first;
+        loop {
+            picker.met(step);
+            start(picker.ledger, tasks, picker.run, step);
+            self.grants.add(grant);
+            commands.push(Command::Run { run: id, step: StepId(step), grant });
+            if commands.len() - first == usize::from(room) || !bundle.goes_on_after(&picker, step) {
+                break;
+            }
+            if lane == 0 {
+                picker.run.promise(tasks, step, &mut self.followers);
+                promised += 1;
+            }
+            let Some(next) = bundle.next(&mut picker, &mut self.followers, self.workers) else { break };
+            step = next;
+        }
+        let given = commands.len() - first;
+        for command in &commands[first..promised] {
+            if let Command::Run { step, .. } = *command {
+                run.take_back(tasks, step.0);
+            }
+        }
+        self.followers.clear();
+        run.queue_mut(queue).learn_reach(given / bundle.ready);
+        true
+    }
+}
+
+impl<'a> Bundle<'a> {
+    /// Takes a step in; whether others may come after it.
+    fn goes_on_after(&mut self, picker: &Picker<'_>, step: u32) -> bool {
+        let &Class { queue, alone, takes_custom, .. } = picker.tasks.class(step);
+        let cost = picker.run.queue(queue).cost;
+        self.nanoseconds = self.nanoseconds.saturating_add(cost);
+        match self.lane {
+            0 => !alone && cost > 0 && self.nanoseconds < BUNDLE_NANOSECONDS,
+            // A device's steps are under way together.
+            _ => !alone && !takes_custom,
+        }
+    }
+
+    /// The step that comes next, of those that are ready and of those that wait for this bundle alone.
+    fn next(&mut self, picker: &mut Picker<'_>, followers: &mut Followers, workers: usize) -> Option<u32> {
+        let ready = picker.run.ready(self.queue);
+        // Others that look for steps are left some of those that are ready.
+        let is_fair = self.lane != 0 || self.ready <= ready / workers;
+        let head = if is_fair { picker.run.queue(self.queue).head } else { NONE };
+        loop {
+            let follower = followers.peek().map_or(NONE, |&Reverse(step)| step);
+            let step = head.min(follower);
+            if step == NONE {
+                return None;
+            }
+            if self.fits(picker, step) {
+                self.ready += usize::from(step == head);
+                if step == follower {
+                    followers.pop();
+                }
+                return Some(step);
+            }
+            if step == head {
+                return None;
+            }
+            followers.pop();
+        }
+    }
+
+    fn fits(&self, picker: &mut Picker<'_>, step: u32) -> bool {
+        let &Class { queue, lane, alone, .. } = picker.tasks.class(step);
+        let cost = picker.run.queue(queue).cost;
+        let is_short =
+            self.lane != 0 || cost > 0 && self.nanoseconds.saturating_add(cost) <= BUNDLE_NANOSECONDS;
+        lane == self.lane
+            && !alone
+            && is_short
+            && picker.tasks.resources(step) == self.resources
+            && picker.has_memory(step)
+    }
+}
