@@ -222,8 +222,14 @@ impl Pool {
                     core.runs.resize_with(run.0 as usize + 1, || None);
                 }
                 let books = Books::new(&active);
-                core.runs[run.0 as usize] =
-                    Some(Slot { active: active.clone(), books, values: Values::default(), failure: None, trouble: None, is_tight });
+                core.runs[run.0 as usize] = Some(Slot {
+                    active: active.clone(),
+                    books,
+                    values: Values::default(),
+                    failure: None,
+                    trouble: None,
+                    is_tight,
+                });
                 if active.control.is_cancelled() {
                     core.reactor.on_events(&[Event::Cancel(run)], &mut core.commands);
                 }

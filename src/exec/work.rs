@@ -157,9 +157,7 @@ impl Work {
                 }
                 to.into()
             }
-            (StepKind::Call, op) => {
-                self.call(id, &step, layer, op, operands)?
-            }
+            (StepKind::Call, op) => self.call(id, &step, layer, op, operands)?,
             (StepKind::Spill, _) => {
                 let block = block(id, operands, 0)?;
                 let spilled = self.spill_store(id)?.write(block)?;
@@ -181,9 +179,7 @@ impl Work {
                 self.inputs.keep(layer, step.block as usize, block)?;
                 return Ok(None);
             }
-            (StepKind::Recall, _) => {
-                self.recall(id, &step, layer)?
-            }
+            (StepKind::Recall, _) => self.recall(id, &step, layer)?,
             (StepKind::Wait, _) => Object::new(()).into(),
             _ => {
                 let value = self.room(id, &step)?;
@@ -320,9 +316,10 @@ impl Work {
 }
 
 fn block(id: StepId, operands: &[Value], at: usize) -> Result<&Block, StepError> {
-    operands.get(at).and_then(Value::block).ok_or_else(|| StepError::Bug {
-        problem: format!("operand {at} of step {} is no block", id.0),
-    })
+    operands
+        .get(at)
+        .and_then(Value::block)
+        .ok_or_else(|| StepError::Bug { problem: format!("operand {at} of step {} is no block", id.0) })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -314,7 +314,8 @@ impl Worker {
                 End::Failed(error) => error,
             };
             slot.note(step, self.number, (start, busy), true);
-            if let (StepError::Device(DeviceError::Lost { message, .. }), true) = (&*failed, self.is_device()) {
+            if let (StepError::Device(DeviceError::Lost { message, .. }), true) = (&*failed, self.is_device())
+            {
                 self.pool.lose(self.lane, message.clone());
             }
             let tries = reactor.failures(run, step) + 1;

@@ -89,7 +89,7 @@ impl<'a> Bundle<'a> {
     fn next(&mut self, picker: &mut Picker<'_>, followers: &mut Followers, workers: usize) -> Option<u32> {
         let ready = picker.run.ready(self.queue);
         // Others that look for steps are left some of those that are ready.
-        let is_fair = self.lane != 0 || self.ready <= ready / workers;
+        let is_fair = self.lane != 0 || workers == 1 || self.ready <= ready / workers;
         let head = if is_fair { picker.run.queue(self.queue).head } else { NONE };
         loop {
             let follower = followers.peek().map_or(NONE, |&Reverse(step)| step);

@@ -64,13 +64,7 @@ impl Reactor {
         self.stop(id, commands);
     }
 
-    pub(super) fn on_untried(
-        &mut self,
-        id: RunId,
-        step: u32,
-        grant: GrantId,
-        commands: &mut Vec<Command>,
-    ) {
+    pub(super) fn on_untried(&mut self, id: RunId, step: u32, grant: GrantId, commands: &mut Vec<Command>) {
         self.unstart(id, step, grant);
         let Some(Slot { tasks, run }) = self.slot(id) else { return };
         run.put_back(tasks, step);

@@ -125,8 +125,13 @@ pub(super) const NONE: u32 = u32::MAX;
 impl Run {
     pub(super) fn new(tasks: &Tasks, standing: Standing) -> Self {
         let count = tasks.len();
-        let queue =
-            |queue| Queue { ready: Bitmap::new(tasks.queues().len(queue)), head: NONE, bypasses: 0, cost: 0, reach: 1 };
+        let queue = |queue| Queue {
+            ready: Bitmap::new(tasks.queues().len(queue)),
+            head: NONE,
+            bypasses: 0,
+            cost: 0,
+            reach: 1,
+        };
         Run {
             standing,
             phase: Phase::Queued,

@@ -6,9 +6,10 @@ mod play;
 
 use std::sync::Arc;
 
+use outcrop::ids::StepId;
 use outcrop::machine::{DeviceId, MemoryId};
-use outcrop::reactor::{Command, Event, Failure, Ledger, Reactor, Standing, Tasks};
-use outcrop::steps::{Step, Terms};
+use outcrop::reactor::{Command, Event, Failure, GrantId, Ledger, Reactor, Standing, Tasks};
+use outcrop::steps::{Plan, Step, StepOperand, Terms};
 
 use plans::{Random, random_plan, random_plans};
 use play::{Trouble, play};
@@ -131,6 +132,95 @@ fn a_step_with_a_timeout_is_no_part_of_a_bundle() {
     }
     // The first one tells how long they take.
     assert_eq!(bundles, [1, 2, 1, 1]);
+}
+
+/// A plan of one class of short steps on the host: what each one reads.
+fn short_steps(reads: &[&[u32]]) -> Plan {
+    let mut plan = random_plan(&mut Random(1));
+    let step = Step { device: DeviceId(0), memory: MemoryId(0), bytes: 1, terms: 0, ..plan.steps.at(0) };
+    plan.terms = vec![Terms { retries: 1, ..Terms::default() }];
+    plan.steps = reads.iter().map(|_| step).collect();
+    (plan.operand_offsets, plan.operands) = (vec![0], Vec::new());
+    for reads in reads {
+        let operand = |&step: &u32| StepOperand { input: 0, step: StepId(step) };
+        plan.operands.extend(reads.iter().map(operand));
+        plan.operand_offsets.push(plan.operands.len() as u32);
+    }
+    plan
+}
+
+/// The bundles in which a plan's steps are given out, one worker of `workers` asking after the other's report.
+fn bundles(plan: Plan, workers: usize) -> Vec<Vec<u32>> {
+    let mut reactor = Reactor::new(Ledger::new(&[None, None], &[1], workers), workers);
+    let (mut commands, mut bundles) = (Vec::new(), Vec::new());
+    let tasks = Arc::new(Tasks::new(Arc::new(plan)));
+    let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
+    reactor.on_events(&[Event::Start(run)], &mut commands);
+    loop {
+        commands.clear();
+        reactor.on_events(&[Event::Poll { lane: 0, room: 64, only: None }], &mut commands);
+        let mut bundle = Vec::new();
+        for command in std::mem::take(&mut commands) {
+            let Command::Run { step, grant, .. } = command else { panic!("{command:?}") };
+            bundle.push(step.0);
+            reactor.on_events(&[Event::Finished { run, step, grant, nanoseconds: 1_000 }], &mut commands);
+        }
+        bundles.push(bundle);
+        if commands.contains(&Command::Complete(run)) {
+            return bundles;
+        }
+    }
+}
+
+#[test]
+fn a_bundle_goes_on_with_those_that_wait_for_it_alone() {
+    let chain: Vec<Vec<u32>> = (0..50u32).map(|at| at.checked_sub(1).into_iter().collect()).collect();
+    let chain: Vec<&[u32]> = chain.iter().map(Vec::as_slice).collect();
+    let lengths: Vec<usize> = bundles(short_steps(&chain), 2).iter().map(Vec::len).collect();
+    // The first tells how long they take; no bundle takes more than 20 microseconds.
+    assert_eq!(lengths, [1, 20, 20, 9]);
+    // In planned order: a sum comes right after its two terms, and before other steps that are ready.
+    let tree: [&[u32]; 7] = [&[], &[], &[0, 1], &[], &[], &[3, 4], &[2, 5]];
+    assert_eq!(bundles(short_steps(&tree), 1), [vec![0], vec![1, 2, 3, 4, 5, 6]]);
+    // Others that may look for steps are left those that are ready, not those that wait for the bundle.
+    let pairs: [&[u32]; 6] = [&[], &[], &[], &[0], &[1], &[2]];
+    assert_eq!(bundles(short_steps(&pairs), 2), [vec![0], vec![1, 2, 4, 5], vec![3]]);
+}
+
+#[test]
+fn what_waits_for_a_failed_step_of_its_bundle_goes_back_untried() {
+    let chain: [&[u32]; 4] = [&[], &[0], &[1], &[2]];
+    let mut reactor = Reactor::new(Ledger::new(&[Some(100), None], &[1], 1), 1);
+    let tasks = Arc::new(Tasks::new(Arc::new(short_steps(&chain))));
+    let mut commands = Vec::new();
+    let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
+    let poll = Event::Poll { lane: 0, room: 64, only: None };
+    reactor.on_events(&[Event::Start(run), poll], &mut commands);
+    let grant = GrantId::NONE;
+    let finished = |step| Event::Finished { run, step: StepId(step), grant, nanoseconds: 10 };
+    let ran = |commands: &[Command]| -> Vec<u32> {
+        let step = |command: &Command| match command {
+            Command::Run { step, .. } => Some(step.0),
+            _ => None,
+        };
+        commands.iter().filter_map(step).collect()
+    };
+    reactor.on_events(&[finished(0), poll], &mut commands);
+    assert_eq!(ran(&commands), [0, 1, 2, 3]);
+    commands.clear();
+    let failed = Event::Failed { run, step: StepId(1), grant, why: Failure::Retryable };
+    let untried = [2, 3].map(|step| Event::Untried { run, step: StepId(step), grant });
+    reactor.on_events(&[failed, untried[0], untried[1], poll], &mut commands);
+    assert_eq!(commands, [Command::Retry { run, step: StepId(1), attempt: 1 }]);
+    let retried = Event::RetryDue { run, step: StepId(1) };
+    commands.clear();
+    reactor.on_events(&[retried, poll], &mut commands);
+    assert_eq!(ran(&commands), [1, 2, 3]);
+    commands.clear();
+    reactor.on_events(&[finished(1), finished(2), finished(3)], &mut commands);
+    assert_eq!(commands.last(), Some(&Command::Complete(run)));
+    reactor.release(run, &mut commands);
+    assert!(reactor.ledger().is_settled());
 }
 
 #[test]

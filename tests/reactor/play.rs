@@ -199,10 +199,9 @@ impl Play<'_> {
 
     /// Those of a bundle that wait for a step that failed go back untried.
     fn put_back(&mut self, run: RunId, failed: StepId) {
-        let played = self.run(run);
-        let follows = |(step, _): &&(StepId, GrantId)| played.waits(*step, failed);
-        let untried: Vec<(StepId, GrantId)> = played.running.iter().filter(follows).copied().collect();
-        for (step, grant) in untried {
+        let follows =
+            |played: &Played| played.running.iter().find(|(step, _)| played.waits(*step, failed)).copied();
+        while let Some((step, grant)) = follows(self.run(run)) {
             self.run(run).running.retain(|(other, _)| *other != step);
             self.reactor.on_events(&[Event::Untried { run, step, grant }], &mut self.commands);
             self.put_back(run, step);
