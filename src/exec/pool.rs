@@ -6,8 +6,8 @@
 //! done by whichever worker is there first, outside the lock.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::Duration;
 
 use crate::exec::active::Active;
 use crate::exec::brief;
@@ -28,6 +28,7 @@ use crate::machine::DeviceId;
 use crate::panics;
 use crate::reactor::{Command, Event, Ledger, Reactor, Refusal, RunId, Standing, Tasks};
 use crate::steps::{Lane, Plan, TransferEdge};
+use crate::sync::{Condvar, Mutex, MutexGuard, now};
 use crate::value::Value;
 
 /// The first back-off of a retry; each further one is twice as long, up to [`BACK_OFF_MAX`].
@@ -269,7 +270,7 @@ impl Pool {
             self.timer.set(active.started + limit, due);
         }
         if !std::mem::replace(&mut core.is_looked_at, true) {
-            self.timer.set(Instant::now() + GLANCE, Due::Glance);
+            self.timer.set(now() + GLANCE, Due::Glance);
         }
     }
 
@@ -368,7 +369,7 @@ impl Pool {
         let result = match failure {
             Some(failure) => Err(match trouble {
                 Some((device, trouble)) if !active.control.is_cancelled() => {
-                    finished.record = books.closed(active.started.elapsed());
+                    finished.record = books.closed(active.elapsed());
                     let (finished, source) = (Arc::new(finished), Box::new(failure));
                     ExecError::Unable { device, trouble, finished, source }
                 }
@@ -376,7 +377,7 @@ impl Pool {
             }),
             None if unfinished > 0 && active.control.is_cancelled() => Err(ExecError::Cancelled),
             None if unfinished > 0 => Err(ExecError::Stuck { unfinished }),
-            None => Ok(Outcome { results, record: books.closed(active.started.elapsed()) }),
+            None => Ok(Outcome { results, record: books.closed(active.elapsed()) }),
         };
         self.told(&active, result);
     }
@@ -398,7 +399,7 @@ impl Pool {
                     let back_off = (BACK_OFF * 2u32.saturating_pow(attempt - 1)).min(BACK_OFF_MAX);
                     if let Some(slot) = &runs[run.0 as usize] {
                         let handle = Arc::downgrade(&slot.active);
-                        self.timer.set(Instant::now() + back_off, Due::Retry(handle, run, step));
+                        self.timer.set(now() + back_off, Due::Retry(handle, run, step));
                     }
                 }
                 Command::Abort { .. } => {}
