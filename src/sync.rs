@@ -14,6 +14,11 @@ mod explored;
 mod system;
 
 #[cfg(all(test, feature = "interleavings"))]
-pub(crate) use explored::*;
+use explored as source;
 #[cfg(not(all(test, feature = "interleavings")))]
-pub(crate) use system::*;
+use system as source;
+
+#[cfg(all(test, feature = "interleavings"))]
+pub(crate) use explored::begin;
+pub(crate) use source::{AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard};
+pub(crate) use source::{now, thread, thread_local, wait_until};
