@@ -21,4 +21,4 @@ use system as source;
 #[cfg(all(test, feature = "interleavings"))]
 pub(crate) use explored::begin;
 pub(crate) use source::{AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard};
-pub(crate) use source::{now, thread, thread_local, wait_until};
+pub(crate) use source::{PATIENCE, cores, now, pause, thread, thread_local, wait_until};

@@ -93,7 +93,7 @@ pub struct Outcome {
 /// Workers, and the book that they share. Threads start with the first run, sleep between runs, and end when the engine
 /// is dropped; runs that are under way then are cancelled.
 pub struct Engine {
-    pool: Arc<Pool>,
+    pub(super) pool: Arc<Pool>,
 }
 
 impl Engine {

@@ -8,6 +8,9 @@ pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32};
 pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) use shuttle::{thread, thread_local};
 
+/// How often a thread looks for what it waits for before it sleeps, with a [pause] between two looks.
+pub(crate) const PATIENCE: u32 = 1;
+
 /// So much passes whenever somebody looks at the clock: steps are short, and none takes no time.
 const TICK: Duration = Duration::from_micros(1);
 
@@ -19,6 +22,16 @@ std::thread_local! {
 /// Time begins, and stops at `end`: what is due later never comes.
 pub(crate) fn begin(end: Duration) {
     CLOCK.set((Duration::ZERO, end));
+}
+
+/// Between two looks.
+pub(crate) fn pause() {
+    thread::yield_now();
+}
+
+/// As many threads as any test has can run at once.
+pub(crate) fn cores() -> usize {
+    64
 }
 
 /// Time passes.
