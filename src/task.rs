@@ -24,9 +24,10 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::sync::{AtomicBool, now};
 use crate::units::format_seconds;
 
 /// The task should stop.
@@ -46,13 +47,14 @@ pub enum Stopped {
 /// # Errors
 /// Its run is cancelled; its `timeout` is over. Return it: the attempt has failed whatever it makes.
 pub fn check() -> Result<(), Stopped> {
-    CURRENT.with_borrow(|current| {
-        let Some(current) = current else { return Ok(()) };
+    CURRENT.with(|current| {
+        let current = current.borrow();
+        let Some(current) = &*current else { return Ok(()) };
         if current.cancelled.load(Ordering::Relaxed) {
             return Err(Stopped::Cancelled);
         }
         match current.limit {
-            Some((deadline, limit)) if Instant::now() >= deadline => Err(Stopped::Timeout(limit)),
+            Some((deadline, limit)) if now() >= deadline => Err(Stopped::Timeout(limit)),
             _ => Ok(()),
         }
     })
@@ -68,19 +70,19 @@ pub(crate) struct Current {
     pub(crate) owner: Arc<dyn Any + Send + Sync>,
 }
 
-thread_local! {
+crate::sync::thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
 /// Until the guard is dropped, this thread runs `current`.
 pub(crate) fn enter(current: Current) -> Entered {
     let has_limit = current.limit.is_some();
-    Entered { before: CURRENT.replace(Some(current)), has_limit }
+    Entered { before: CURRENT.with(|now| now.replace(Some(current))), has_limit }
 }
 
 /// What runs on this thread.
 pub(crate) fn current() -> Option<Current> {
-    CURRENT.with_borrow(Clone::clone)
+    CURRENT.with(|current| current.borrow().clone())
 }
 
 /// Puts back what ran before.
@@ -98,7 +100,7 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        CURRENT.replace(self.before.take());
+        CURRENT.with(|current| current.replace(self.before.take()));
     }
 }
 
@@ -115,7 +117,7 @@ mod tests {
         assert_eq!(check(), Ok(()));
         {
             let limit = Duration::ZERO;
-            let _inner = enter(current(Some((Instant::now(), limit))));
+            let _inner = enter(current(Some((now(), limit))));
             assert_eq!(check(), Err(Stopped::Timeout(limit)));
         }
         assert_eq!(check(), Ok(()));
