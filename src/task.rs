@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::parts::Crew;
 use crate::units::format_seconds;
 
 /// The task should stop.
@@ -46,16 +47,7 @@ pub enum Stopped {
 /// # Errors
 /// Its run is cancelled; its `timeout` is over. Return it: the attempt has failed whatever it makes.
 pub fn check() -> Result<(), Stopped> {
-    CURRENT.with_borrow(|current| {
-        let Some(current) = current else { return Ok(()) };
-        if current.cancelled.load(Ordering::Relaxed) {
-            return Err(Stopped::Cancelled);
-        }
-        match current.limit {
-            Some((deadline, limit)) if Instant::now() >= deadline => Err(Stopped::Timeout(limit)),
-            _ => Ok(()),
-        }
-    })
+    with_current(|current| current.map_or(Ok(()), Current::check))
 }
 
 /// What runs on a thread.
@@ -66,6 +58,21 @@ pub(crate) struct Current {
     pub(crate) limit: Option<(Instant, Duration)>,
     /// Who runs it: for work that is submitted from inside.
     pub(crate) owner: Arc<dyn Any + Send + Sync>,
+    /// Who may take [parts](crate::parts) of it, if anybody.
+    pub(crate) crew: Option<Arc<dyn Crew>>,
+}
+
+impl Current {
+    /// As [`check`], from any thread.
+    pub(crate) fn check(&self) -> Result<(), Stopped> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Stopped::Cancelled);
+        }
+        match self.limit {
+            Some((deadline, limit)) if Instant::now() >= deadline => Err(Stopped::Timeout(limit)),
+            _ => Ok(()),
+        }
+    }
 }
 
 thread_local! {
@@ -80,7 +87,11 @@ pub(crate) fn enter(current: Current) -> Entered {
 
 /// What runs on this thread.
 pub(crate) fn current() -> Option<Current> {
-    CURRENT.with_borrow(Clone::clone)
+    with_current(|current| current.cloned())
+}
+
+pub(crate) fn with_current<T>(look: impl FnOnce(Option<&Current>) -> T) -> T {
+    CURRENT.with_borrow(|current| look(current.as_ref()))
 }
 
 /// Puts back what ran before.
@@ -110,7 +121,8 @@ mod tests {
     fn a_task_is_asked_to_stop_when_cancelled_or_late() {
         assert_eq!(check(), Ok(()));
         let cancelled = Arc::new(AtomicBool::new(false));
-        let current = |limit| Current { cancelled: cancelled.clone(), limit, owner: Arc::new(()) };
+        let current =
+            |limit| Current { cancelled: cancelled.clone(), limit, owner: Arc::new(()), crew: None };
         let outer = enter(current(None));
         assert_eq!(check(), Ok(()));
         {
