@@ -45,7 +45,11 @@ pub(crate) fn share<E: From<Stopped> + Send + 'static>(
     let stop = current.clone();
     let run = move |at: usize| {
         let result = stop.check().map_err(E::from).and_then(|()| part(at));
-        result.map_err(|error| drop(lock(&note).get_or_insert(error))).is_ok()
+        let is_ok = result.is_ok();
+        if let Err(error) = result {
+            lock(&note).get_or_insert(error);
+        }
+        is_ok
     };
     let work = Arc::new(Shared::new(count, run));
     match &current.crew {
@@ -90,7 +94,7 @@ pub(crate) struct Stint {
 impl Shared {
     fn new(count: usize, run: impl Fn(usize) -> bool + Send + Sync + 'static) -> Self {
         let run: Arc<Run> = Arc::new(run);
-        let (panic, stints) = (None, Vec::with_capacity(count));
+        let (panic, stints) = (None, Vec::new());
         let state = State { run: Some(run), next: 0, count, under_way: 0, panic, stints };
         Shared { state: Mutex::new(state), is_over: Condvar::new() }
     }

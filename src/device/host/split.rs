@@ -17,7 +17,7 @@ use crate::kernel::Arguments;
 use crate::parts;
 
 /// How long a part should take, in picoseconds.
-const PART: usize = 300_000_000;
+const PART: usize = 150_000_000;
 /// Elements from one possible border of spans to the next: none runs through a vector or a line of the cache.
 const STEP: usize = 4096;
 /// What it takes to move a byte, in picoseconds.
@@ -126,23 +126,5 @@ fn is_dense(arguments: &Arguments) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_follow_each_other_and_none_is_empty() {
-        for (elements, count) in [(2 * STEP, 2), (5 * STEP + 1, 5), (1 << 26, 77), (7 * STEP - 1, 6)] {
-            let spans: Vec<_> = (0..count).map(|at| span(elements, count, at)).collect();
-            assert!(spans.iter().all(|span| !span.is_empty()));
-            assert!(spans.windows(2).all(|pair| pair[0].end == pair[1].start));
-            assert_eq!((spans[0].start, spans[count - 1].end), (0, elements));
-        }
-    }
-
-    #[test]
-    fn small_work_is_one_part() {
-        assert_eq!(count(1000, usize::MAX), 1);
-        assert_eq!(count(1 << 20, PART), 1);
-        assert_eq!(count(1 << 20, 3 * PART), 3);
-    }
-}
+#[path = "split_tests.rs"]
+mod tests;
