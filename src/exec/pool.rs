@@ -2,32 +2,31 @@
 //!
 //! Workers of the host's lane, one worker for every other device, and one each for the disk's reader and writer call the
 //! reactor themselves, behind one lock: report what finished, take what is next. A device's worker takes several steps
-//! at once, submits all of them, and waits for the device once. What comes with the beginning and the end of a run is
-//! done by whichever worker is there first, outside the lock.
+//! at once, submits all of them, and waits for the device once.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::hint::spin_loop;
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use crate::exec::active::Active;
 use crate::exec::brief;
 use crate::exec::crew::{Help, Offer};
-use crate::exec::due::{Due, GLANCE};
-use crate::exec::engine::{Limits, Outcome};
+use crate::exec::due::Due;
+use crate::exec::engine::Limits;
 use crate::exec::error::{ExecError, StepError};
-use crate::exec::finished::{self, Finished, Trouble};
+use crate::exec::finished::Trouble;
 use crate::exec::posts::Posts;
 use crate::exec::record::Books;
 use crate::exec::threads::Threads;
 use crate::exec::timer::Timer;
 use crate::exec::trace::Traced;
-use crate::exec::usage::Meter;
 use crate::exec::values::Values;
-use crate::exec::work::Work;
 use crate::ids::StepId;
 use crate::machine::DeviceId;
-use crate::panics;
-use crate::reactor::{Command, Event, Ledger, Reactor, Refusal, RunId, Standing, Tasks};
+use crate::reactor::{Command, Event, Ledger, Reactor, RunId};
 use crate::steps::{Lane, Plan, TransferEdge};
 use crate::value::Value;
 
@@ -35,11 +34,20 @@ use crate::value::Value;
 const BACK_OFF: Duration = Duration::from_millis(10);
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
 
+/// How often a thread looks for what it waits for before it sleeps, and pauses between two looks: ten to twenty
+/// microseconds, what sleeping and waking take.
+const PATIENCE: u32 = 128;
+const PAUSES: u32 = 4;
+
 /// What workers share.
 pub(super) struct Pool {
     core: Mutex<Core>,
     /// One for each lane: its sleeping workers.
     wake: Vec<Condvar>,
+    /// For each lane, whether there is something for those that [linger](Pool::linger).
+    news: Vec<AtomicBool>,
+    /// How often a thread looks before it sleeps: never where it would keep others from their core.
+    patience: u32,
     /// Steps that wait for work of their own sleep here.
     wake_helpers: Condvar,
     pub(super) timer: Timer<Due>,
@@ -57,6 +65,8 @@ pub(super) struct Core {
     pub(super) todo: VecDeque<Todo>,
     /// Sleeping workers of each lane.
     pub(super) idle: Vec<usize>,
+    /// Those that are about to sleep, and still look.
+    lingering: Vec<usize>,
     pub(super) brief: brief::Workers,
     /// Sleeping steps that wait for work of their own.
     helpers: usize,
@@ -75,11 +85,11 @@ pub(super) struct Slot {
     /// Parts of steps that aren't reported yet.
     pub(super) help: Vec<Help>,
     pub(super) values: Values,
-    failure: Option<ExecError>,
+    pub(super) failure: Option<ExecError>,
     /// The device that the failure shows to be unable, if so.
-    trouble: Option<(DeviceId, Trouble)>,
+    pub(super) trouble: Option<(DeviceId, Trouble)>,
     /// Whether memory is short, so that what is freed has to be gone before it is granted again.
-    is_tight: bool,
+    pub(super) is_tight: bool,
 }
 
 /// What is to be done at the border of a run, outside the lock.
@@ -87,6 +97,10 @@ pub(super) enum Todo {
     Submit(Arc<Active>),
     Prepare(RunId, Arc<Active>),
     End(RunId, Box<Slot>),
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 impl Pool {
@@ -100,6 +114,7 @@ impl Pool {
                 runs: Vec::new(),
                 todo: VecDeque::new(),
                 idle: vec![0; lanes],
+                lingering: vec![0; lanes],
                 brief: brief::Workers::new(lanes),
                 helpers: 0,
                 posts: Posts::default(),
@@ -108,6 +123,8 @@ impl Pool {
                 is_over: false,
             }),
             wake: (0..lanes).map(|_| Condvar::new()).collect(),
+            news: (0..lanes).map(|_| AtomicBool::new(false)).collect(),
+            patience: if limits.threads > 1 && limits.threads <= cores() { PATIENCE } else { 0 },
             wake_helpers: Condvar::new(),
             timer: Timer::new(),
             limits: limits.clone(),
@@ -116,8 +133,31 @@ impl Pool {
         }
     }
 
+    /// Workers hold it for microseconds: waiting a moment takes less than sleeping does.
     pub(super) fn lock(&self) -> MutexGuard<'_, Core> {
+        for _ in 0..self.patience {
+            match self.core.try_lock() {
+                Ok(core) => return core,
+                Err(TryLockError::Poisoned(core)) => return core.into_inner(),
+                Err(TryLockError::WouldBlock) => (0..PAUSES).for_each(|_| spin_loop()),
+            }
+        }
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks for steps for a moment, before it [sleeps](Pool::sleep): whoever has some then need not wake anybody.
+    pub(super) fn linger<'a>(&'a self, lane: Lane, mut core: MutexGuard<'a, Core>) -> MutexGuard<'a, Core> {
+        let news = &self.news[usize::from(lane)];
+        news.store(false, Ordering::Relaxed);
+        core.lingering[usize::from(lane)] += 1;
+        drop(core);
+        let mut looks = 0..self.patience;
+        while !news.load(Ordering::Relaxed) && looks.next().is_some() {
+            (0..PAUSES).for_each(|_| spin_loop());
+        }
+        core = self.lock();
+        core.lingering[usize::from(lane)] -= 1;
+        core
     }
 
     pub(super) fn sleep<'a>(&self, lane: Lane, mut core: MutexGuard<'a, Core>) -> MutexGuard<'a, Core> {
@@ -143,13 +183,19 @@ impl Pool {
     /// As [`wake_others`](Pool::wake_others), by a worker that will look for steps of lane `back_soon` in no time: it
     /// wakes nobody for less than waking takes.
     pub(super) fn wake_beside(&self, core: &Core, back_soon: Option<Lane>) {
-        for (lane, _) in core.idle.iter().enumerate().filter(|(_, idle)| **idle > 0) {
+        let is_there = |lane: &usize| core.idle[*lane] + core.lingering[*lane] > 0;
+        for lane in (0..core.idle.len()).filter(is_there) {
             let has_steps = if back_soon == Some(lane as Lane) {
                 core.reactor.is_worth_waking(lane as Lane)
             } else {
                 core.reactor.ready(lane as Lane) > 0
             };
-            if has_steps || (lane == 0 && !core.todo.is_empty()) {
+            if !has_steps && (lane != 0 || core.todo.is_empty()) {
+                continue;
+            }
+            if core.lingering[lane] > 0 {
+                self.news[lane].store(true, Ordering::Relaxed);
+            } else {
                 self.wake[lane].notify_one();
             }
         }
@@ -160,6 +206,7 @@ impl Pool {
 
     /// As many of those who sleep as there are parts for, and everybody who waits inside a step: it may be for that.
     pub(super) fn wake_for_parts(&self, core: &Core, parts: usize) {
+        self.news[0].store(true, Ordering::Relaxed);
         (0..core.idle[0].min(parts)).for_each(|_| self.wake[0].notify_one());
         if core.helpers > 0 {
             self.wake_helpers.notify_all();
@@ -176,6 +223,13 @@ impl Pool {
     /// What was said of a lane's device, if it is gone.
     pub(super) fn lost(&self, lane: Lane) -> Option<&str> {
         self.lost.get(usize::from(lane))?.get().map(String::as_str)
+    }
+
+    /// Steps that wait for work of their own look again.
+    pub(super) fn wake_helpers(&self) {
+        // The lock orders this behind the look of a helper that is about to sleep.
+        drop(self.lock());
+        self.wake_helpers.notify_all();
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -208,96 +262,6 @@ impl Pool {
         runs.iter().for_each(|active| active.done.tell(Err(error.clone())));
     }
 
-    pub(super) fn carry_out(self: &Arc<Self>, todo: Todo) {
-        match todo {
-            Todo::Submit(active) => self.take_in(active),
-            Todo::Prepare(run, active) => self.prepare(run, &active),
-            Todo::End(run, slot) => self.end(run, *slot),
-        }
-    }
-
-    fn take_in(self: &Arc<Self>, active: Arc<Active>) {
-        let tasks = Arc::new(Tasks::new(active.plan.clone()));
-        let is_tight = tasks
-            .demands()
-            .iter()
-            .zip(&self.limits.memories)
-            .any(|(demand, limit)| limit.is_some_and(|limit| demand.total > limit / 2));
-        self.listen(&active);
-        let mut guard = self.lock();
-        let core = &mut *guard;
-        let standing = Standing { priority: active.options.priority, depth: active.depth };
-        match core.reactor.submit(tasks, standing, &mut core.commands) {
-            Ok(run) => {
-                for (step, failures) in finished::charges(&active) {
-                    core.reactor.charge(run, step, failures);
-                }
-                if core.runs.len() <= run.0 as usize {
-                    core.runs.resize_with(run.0 as usize + 1, || None);
-                }
-                let books = Books::new(&active);
-                core.runs[run.0 as usize] = Some(Slot {
-                    active: active.clone(),
-                    help: Vec::new(),
-                    books,
-                    values: Values::default(),
-                    failure: None,
-                    trouble: None,
-                    is_tight,
-                });
-                if active.control.is_cancelled() {
-                    core.reactor.on_events(&[Event::Cancel(run)], &mut core.commands);
-                }
-                self.time(core, run, &active);
-                self.obey(core, &mut Vec::new());
-                self.wake_others(core);
-            }
-            Err(refusal) => {
-                drop(guard);
-                let name = |memory: usize| active.plan.memory_names.get(memory).cloned().unwrap_or_default();
-                let error = match refusal {
-                    Refusal::Memory { memory, need, left } => {
-                        ExecError::NoRoom { memory: name(memory), need, left }
-                    }
-                    Refusal::Resources => ExecError::Starved,
-                };
-                self.told(&active, Err(error));
-            }
-        }
-    }
-
-    /// Hears of cancellation, from before the run can begin: what comes before that, [`Pool::take_in`] looks for.
-    fn listen(self: &Arc<Self>, active: &Arc<Active>) {
-        let (pool, handle) = (Arc::downgrade(self), Arc::downgrade(active));
-        active.control.on_cancel(move || {
-            if let (Some(pool), Some(active)) = (pool.upgrade(), handle.upgrade()) {
-                let run = pool.lock().run_of(&active);
-                run.into_iter().for_each(|run| pool.tell(run, &active, Event::Cancel(run)));
-            }
-        });
-    }
-
-    /// Remembers when to look after a run.
-    fn time(&self, core: &mut Core, run: RunId, active: &Arc<Active>) {
-        if let Some(limit) = active.control.deadline() {
-            let due = Due::Deadline(Arc::downgrade(active), run, limit);
-            self.timer.set(active.started + limit, due);
-        }
-        if !std::mem::replace(&mut core.is_looked_at, true) {
-            self.timer.set(Instant::now() + GLANCE, Due::Glance);
-        }
-    }
-
-    /// The end of a run is told to whoever waits for it, inside a step or not.
-    fn told(&self, active: &Active, result: Result<Outcome, ExecError>) {
-        active.done.tell(result);
-        if active.depth > 0 {
-            // The lock orders this behind the look of a helper that is about to sleep.
-            drop(self.lock());
-            self.wake_helpers.notify_all();
-        }
-    }
-
     /// Tells the reactor of something that no worker reports; nothing if the run is over.
     pub(super) fn tell(&self, run: RunId, active: &Arc<Active>, event: Event) {
         let mut guard = self.lock();
@@ -310,90 +274,6 @@ impl Pool {
         self.obey(core, &mut freed);
         self.wake_others(core);
         drop(guard);
-    }
-
-    fn prepare(&self, run: RunId, active: &Arc<Active>) {
-        // One that was cancelled before it could begin may be gone.
-        if !self.lock().is_run(run, active) {
-            return;
-        }
-        active.meter.get_or_init(|| Meter::new(&active.plan, &active.devices));
-        let prepared =
-            panics::caught(|| Work::prepare(&active.plan, &active.devices, &active.options.inputs));
-        let prepared = prepared.unwrap_or_else(|message| Err(ExecError::Value { message }));
-        let event = match prepared {
-            Ok(work) => {
-                let _ = active.work.set(work);
-                let values = Values::new(&active.plan);
-                if let Some(slot) = self.lock().slot(run, active) {
-                    slot.values = values;
-                }
-                Event::Start(run)
-            }
-            Err(error) => {
-                self.lock().fail(run, error);
-                Event::Cancel(run)
-            }
-        };
-        self.tell(run, active, event);
-    }
-
-    /// Gives back what is left of a run, and tells whoever waits for it.
-    fn end(&self, run: RunId, slot: Slot) {
-        let Slot { active, mut books, mut values, mut failure, trouble, .. } = slot;
-        let (unfinished, peaks, done, failures) = {
-            let (core, failed) = (self.lock(), failure.is_some());
-            let done = if failed { core.reactor.done(run) } else { Vec::new() };
-            (core.reactor.unfinished(run), core.reactor.peaks(run), done, core.reactor.all_failures(run))
-        };
-        if let Some(meter) = active.meter.get() {
-            meter.look(&active.devices, |memory| self.lock().reactor.ledger().held(memory));
-            books.record.usage = meter.usage(&peaks);
-        }
-        let mut results = Vec::new();
-        let compiling = |failure| Trouble::of_failure(&active.plan, failure);
-        let trouble = trouble.or_else(|| failure.as_ref().and_then(compiling));
-        let mut finished = Finished::default();
-        if let Some(work) = active.work.get() {
-            books.record.spill = work.spill_figures();
-            if trouble.is_some() {
-                finished = Finished::of(work, &mut values, &active.plan, &done);
-                finished.failures = finished::failures_of(&active.plan, &failures);
-            }
-            if failure.is_none() && unfinished == 0 {
-                results = work.take_results(&mut values);
-            }
-            work.clear();
-        }
-        if let Err(message) = values.clear() {
-            failure.get_or_insert(ExecError::Value { message });
-        }
-        let mut guard = self.lock();
-        let core = &mut *guard;
-        core.reactor.release(run, &mut core.commands);
-        self.obey(core, &mut Vec::new());
-        self.wake_others(core);
-        drop(guard);
-        active.control.watch(&books.finished);
-        books.record.peak_bytes = peaks;
-        if failure.is_some() || unfinished > 0 {
-            let trace = books.record.trace.take();
-            trace.into_iter().for_each(|trace| active.control.leave_trace(&active.plan, trace));
-        }
-        let result = match failure {
-            Some(failure) => Err(match trouble {
-                Some((device, trouble)) if !active.control.is_cancelled() => {
-                    finished.record = books.closed(active.started.elapsed());
-                    let (finished, source) = (Arc::new(finished), Box::new(failure));
-                    ExecError::Unable { device, trouble, finished, source }
-                }
-                _ => failure,
-            }),
-            None if unfinished > 0 && active.control.is_cancelled() => Err(ExecError::Cancelled),
-            None if unfinished > 0 => Err(ExecError::Stuck { unfinished }),
-            None => Ok(Outcome { results, record: books.closed(active.started.elapsed()) }),
-        };
-        self.told(&active, result);
     }
 
     /// Carries out the reactor's commands that aren't for the polling worker; those stay. Values go to `freed`, to be

@@ -169,6 +169,7 @@ impl Worker {
         };
         let pool = self.pool.clone();
         let mut guard = pool.lock();
+        let mut has_lingered = self.batch.attempts.is_empty();
         let mut news = !self.batch.attempts.is_empty();
         guard.brief.back(self.is_brief.take());
         if !self.report(&mut guard) {
@@ -233,6 +234,7 @@ impl Worker {
             }
             guard = match self.only {
                 Some(_) => pool.sleep_as_helper(guard),
+                None if !std::mem::replace(&mut has_lingered, true) => pool.linger(self.lane, guard),
                 None => pool.sleep(self.lane, guard),
             };
         }

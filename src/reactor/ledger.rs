@@ -24,6 +24,8 @@ use crate::reactor::tasks::{Demand, Need, Tasks};
 
 /// Overtakers may be ahead by at most this many of the usual allocations for each worker.
 const AHEAD_PER_WORKER: u64 = 16;
+/// So much they may always hold: less is nothing to keep a worker idle for.
+const AHEAD_ALWAYS: u64 = 64 << 10;
 /// How many of the next steps keep a claim on their bytes, for each worker.
 const CLAIMS_PER_WORKER: usize = 2;
 /// A plan that takes no more than this part of a budget keeps all of that in reserve, and needs no profile.
@@ -169,7 +171,8 @@ impl Ledger {
             share.reserve = reserve;
             return true;
         }
-        if share.ahead + bytes > AHEAD_PER_WORKER * self.workers as u64 * share.demand.usual.max(bytes) {
+        let chunks = AHEAD_PER_WORKER * self.workers as u64 * share.demand.usual.max(bytes);
+        if share.ahead + bytes > chunks.max(AHEAD_ALWAYS) {
             return false;
         }
         let (Some(budget), Some(profile)) = (account.budget, &mut share.profile) else { return true };
