@@ -1,6 +1,9 @@
 //! A session: a machine, its open devices, and the loop from collections to values.
 
 mod attempts;
+#[cfg(test)]
+#[path = "session/helping_tests.rs"]
+mod helping;
 mod resume;
 
 use std::borrow::Cow;

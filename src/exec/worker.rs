@@ -15,6 +15,7 @@ use crate::exec::pool::{Core, Pool};
 use crate::exec::posts::{Post, grace};
 use crate::machine::DeviceId;
 use crate::panics;
+use crate::parts::Crew;
 use crate::reactor::{Command, Event, GrantId, RunId};
 use crate::steps::Lane;
 use crate::sync::{AtomicU32, now};
@@ -101,7 +102,9 @@ impl Worker {
             self.inside = Some(inside.clone());
             let limit = limit.map(|limit| (now() + limit, limit));
             let cancelled = active.control.flag().clone();
-            self.entered = Some(task::enter(Current { cancelled, limit, owner: inside }));
+            let has_crew = lane == 0 && self.pool.limits().threads > 1;
+            let crew = has_crew.then(|| -> Arc<dyn Crew> { inside.clone() });
+            self.entered = Some(task::enter(Current { cancelled, limit, owner: inside, crew }));
         }
         if let (Some(inside), Some((_, grant))) = (&self.inside, self.batch.steps.first()) {
             inside.grant.store(grant.0, Ordering::Relaxed);
@@ -141,8 +144,11 @@ impl Worker {
         for attempt in &mut self.batch.attempts {
             let took = Duration::from_nanos(attempt.busy);
             let limit = active.plan.terms_of(attempt.step).timeout;
-            // A function that was told to stop says so in its own words.
-            let is_plain = matches!(attempt.error(), None | Some(StepError::Task(_)));
+            // Whoever was told to stop says so in its own words.
+            let is_plain = matches!(
+                attempt.error(),
+                None | Some(StepError::Task(_) | StepError::Device(DeviceError::Stopped(_)))
+            );
             if let Some(limit) = limit.filter(|limit| is_plain && took > *limit) {
                 attempt.end = End::Failed(Box::new(StepError::Timeout { took, limit }));
             }
@@ -216,6 +222,14 @@ impl Worker {
                 drop(guard);
                 self.let_go();
                 self.leave();
+                guard = pool.lock();
+                continue;
+            }
+            if self.lane == 0
+                && let Some(work) = core.offered(self.only.as_ref())
+            {
+                drop(guard);
+                work.take(self.number);
                 guard = pool.lock();
                 continue;
             }
