@@ -86,6 +86,7 @@ pub mod shape;
 pub mod simulate;
 pub mod steps;
 pub mod store;
+mod sync;
 pub mod task;
 pub mod testing;
 pub mod token;

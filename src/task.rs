@@ -24,10 +24,11 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::parts::Crew;
+use crate::sync::{AtomicBool, now};
 use crate::units::format_seconds;
 
 /// The task should stop.
@@ -69,20 +70,20 @@ impl Current {
             return Err(Stopped::Cancelled);
         }
         match self.limit {
-            Some((deadline, limit)) if Instant::now() >= deadline => Err(Stopped::Timeout(limit)),
+            Some((deadline, limit)) if now() >= deadline => Err(Stopped::Timeout(limit)),
             _ => Ok(()),
         }
     }
 }
 
-thread_local! {
+crate::sync::thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
 /// Until the guard is dropped, this thread runs `current`.
 pub(crate) fn enter(current: Current) -> Entered {
     let has_limit = current.limit.is_some();
-    Entered { before: CURRENT.replace(Some(current)), has_limit }
+    Entered { before: CURRENT.with(|now| now.replace(Some(current))), has_limit }
 }
 
 /// What runs on this thread.
@@ -91,7 +92,7 @@ pub(crate) fn current() -> Option<Current> {
 }
 
 pub(crate) fn with_current<T>(look: impl FnOnce(Option<&Current>) -> T) -> T {
-    CURRENT.with_borrow(|current| look(current.as_ref()))
+    CURRENT.with(|current| look(current.borrow().as_ref()))
 }
 
 /// Puts back what ran before.
@@ -109,7 +110,7 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        CURRENT.replace(self.before.take());
+        CURRENT.with(|current| current.replace(self.before.take()));
     }
 }
 
@@ -127,7 +128,7 @@ mod tests {
         assert_eq!(check(), Ok(()));
         {
             let limit = Duration::ZERO;
-            let _inner = enter(current(Some((Instant::now(), limit))));
+            let _inner = enter(current(Some((now(), limit))));
             assert_eq!(check(), Err(Stopped::Timeout(limit)));
         }
         assert_eq!(check(), Ok(()));

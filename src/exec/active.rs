@@ -2,9 +2,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::device::contract::DeviceError;
 use crate::exec::control::Control;
@@ -15,6 +15,7 @@ use crate::exec::usage::Meter;
 use crate::exec::work::Work;
 use crate::ids::StepId;
 use crate::steps::Plan;
+use crate::sync::{Condvar, Mutex, MutexGuard, now};
 
 /// What workers need of a run, outside the lock.
 pub(super) struct Active {
@@ -34,8 +35,13 @@ pub(super) struct Active {
 
 impl Active {
     /// Since the run was submitted.
+    pub(super) fn elapsed(&self) -> Duration {
+        now().saturating_duration_since(self.started)
+    }
+
+    /// As [`elapsed`](Active::elapsed), in nanoseconds.
     pub(super) fn nanoseconds(&self) -> u64 {
-        self.started.elapsed().as_nanos() as u64
+        self.elapsed().as_nanos() as u64
     }
 
     /// Why a step fails whose device is gone: nobody asks it.

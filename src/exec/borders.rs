@@ -1,7 +1,6 @@
 //! The beginning and the end of a run, outside the lock as far as can be: done by whichever worker is there first.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::exec::active::Active;
 use crate::exec::due::{Due, GLANCE};
@@ -15,6 +14,7 @@ use crate::exec::values::Values;
 use crate::exec::work::Work;
 use crate::panics;
 use crate::reactor::{Event, Refusal, RunId, Standing, Tasks};
+use crate::sync::now;
 
 impl Pool {
     pub(super) fn carry_out(self: &Arc<Self>, todo: Todo) {
@@ -93,7 +93,7 @@ impl Pool {
             self.timer.set(active.started + limit, due);
         }
         if !std::mem::replace(&mut core.is_looked_at, true) {
-            self.timer.set(Instant::now() + GLANCE, Due::Glance);
+            self.timer.set(now() + GLANCE, Due::Glance);
         }
     }
 
@@ -176,7 +176,7 @@ impl Pool {
         let result = match failure {
             Some(failure) => Err(match trouble {
                 Some((device, trouble)) if !active.control.is_cancelled() => {
-                    finished.record = books.closed(active.started.elapsed());
+                    finished.record = books.closed(active.elapsed());
                     let (finished, source) = (Arc::new(finished), Box::new(failure));
                     ExecError::Unable { device, trouble, finished, source }
                 }
@@ -184,7 +184,7 @@ impl Pool {
             }),
             None if unfinished > 0 && active.control.is_cancelled() => Err(ExecError::Cancelled),
             None if unfinished > 0 => Err(ExecError::Stuck { unfinished }),
-            None => Ok(Outcome { results, record: books.closed(active.started.elapsed()) }),
+            None => Ok(Outcome { results, record: books.closed(active.elapsed()) }),
         };
         self.told(&active, result);
     }

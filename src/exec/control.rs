@@ -1,7 +1,7 @@
 //! How the outside takes part in a run: it may cancel it, watch how far it is, and observe every attempt.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::exec::error::StepError;
@@ -10,6 +10,7 @@ use crate::ids::StepId;
 use crate::key::{Key, KeyError};
 use crate::panics;
 use crate::steps::{Plan, PlanLayer, SourceLayer, Step, StepKind};
+use crate::sync::{AtomicBool, Mutex};
 
 /// Told the number of finished steps of each layer of the plan.
 type Watch = Box<dyn Fn(&[u64]) + Send>;

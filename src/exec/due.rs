@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::exec::active::Active;
 use crate::exec::error::ExecError;
@@ -10,6 +10,7 @@ use crate::exec::pool::{Pool, Slot};
 use crate::ids::StepId;
 use crate::reactor::{Event, RunId};
 use crate::steps::Lane;
+use crate::sync::now;
 
 /// How often those who watch are told, and memory is looked at.
 pub(super) const GLANCE: Duration = Duration::from_millis(50);
@@ -74,7 +75,7 @@ impl Pool {
             }
         }
         if !runs.is_empty() {
-            self.timer.set(Instant::now() + GLANCE, Due::Glance);
+            self.timer.set(now() + GLANCE, Due::Glance);
         }
     }
 }

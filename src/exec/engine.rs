@@ -1,7 +1,7 @@
 //! The engine: a pool of workers and one book of memory and resources, for all runs of a session.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::device::contract::Device;
 use crate::exec::active::{Active, Done};
@@ -14,6 +14,7 @@ use crate::exec::record::RunRecord;
 use crate::exec::work::ResultValue;
 use crate::machine::DeviceId;
 use crate::steps::{Plan, millionths};
+use crate::sync::now;
 
 pub use crate::exec::active::Running;
 
@@ -92,7 +93,7 @@ pub struct Outcome {
 /// Workers, and the book that they share. Threads start with the first run, sleep between runs, and end when the engine
 /// is dropped; runs that are under way then are cancelled.
 pub struct Engine {
-    pool: Arc<Pool>,
+    pub(super) pool: Arc<Pool>,
 }
 
 impl Engine {
@@ -135,7 +136,7 @@ impl Engine {
             devices: devices.clone(),
             options,
             control: control.clone(),
-            started: Instant::now(),
+            started: now(),
             depth,
             meter: OnceLock::new(),
             work: OnceLock::new(),

@@ -22,6 +22,9 @@ pub mod engine;
 pub mod error;
 pub mod finished;
 pub mod inputs;
+#[cfg(test)]
+#[cfg(feature = "interleavings")]
+mod interleavings;
 mod nested;
 pub mod pinning;
 mod pool;

@@ -4,13 +4,14 @@
 //! thread serves the run that it waits for, so nested work gets to its end with a single thread too.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::exec::active::Active;
 use crate::exec::pool::Pool;
 use crate::exec::worker::Worker;
 use crate::reactor::GrantId;
 use crate::steps::Lane;
+use crate::sync::AtomicU32;
 use crate::task;
 
 /// What a thread is in the midst of: what a nested submission finds of its parent.

@@ -5,11 +5,9 @@
 //! at once, submits all of them, and waits for the device once.
 
 use std::collections::VecDeque;
-use std::hint::spin_loop;
-use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, PoisonError, TryLockError};
+use std::time::Duration;
 
 use crate::exec::active::Active;
 use crate::exec::brief;
@@ -28,16 +26,12 @@ use crate::ids::StepId;
 use crate::machine::DeviceId;
 use crate::reactor::{Command, Event, Ledger, Reactor, RunId};
 use crate::steps::{Lane, Plan, TransferEdge};
+use crate::sync::{self, AtomicBool, Condvar, Mutex, MutexGuard, now, pause};
 use crate::value::Value;
 
 /// The first back-off of a retry; each further one is twice as long, up to [`BACK_OFF_MAX`].
 const BACK_OFF: Duration = Duration::from_millis(10);
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
-
-/// How often a thread looks for what it waits for before it sleeps, and pauses between two looks: ten to twenty
-/// microseconds, what sleeping and waking take.
-const PATIENCE: u32 = 128;
-const PAUSES: u32 = 4;
 
 /// What workers share.
 pub(super) struct Pool {
@@ -99,10 +93,6 @@ pub(super) enum Todo {
     End(RunId, Box<Slot>),
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
-}
-
 impl Pool {
     pub(super) fn new(limits: &Limits) -> Self {
         let lanes = limits.devices.max(1) + 2;
@@ -124,7 +114,7 @@ impl Pool {
             }),
             wake: (0..lanes).map(|_| Condvar::new()).collect(),
             news: (0..lanes).map(|_| AtomicBool::new(false)).collect(),
-            patience: if limits.threads > 1 && limits.threads <= cores() { PATIENCE } else { 0 },
+            patience: if limits.threads > 1 && limits.threads <= sync::cores() { sync::PATIENCE } else { 0 },
             wake_helpers: Condvar::new(),
             timer: Timer::new(),
             limits: limits.clone(),
@@ -139,7 +129,7 @@ impl Pool {
             match self.core.try_lock() {
                 Ok(core) => return core,
                 Err(TryLockError::Poisoned(core)) => return core.into_inner(),
-                Err(TryLockError::WouldBlock) => (0..PAUSES).for_each(|_| spin_loop()),
+                Err(TryLockError::WouldBlock) => pause(),
             }
         }
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
@@ -153,7 +143,7 @@ impl Pool {
         drop(core);
         let mut looks = 0..self.patience;
         while !news.load(Ordering::Relaxed) && looks.next().is_some() {
-            (0..PAUSES).for_each(|_| spin_loop());
+            pause();
         }
         core = self.lock();
         core.lingering[usize::from(lane)] -= 1;
@@ -293,7 +283,7 @@ impl Pool {
                     let back_off = (BACK_OFF * 2u32.saturating_pow(attempt - 1)).min(BACK_OFF_MAX);
                     if let Some(slot) = &runs[run.0 as usize] {
                         let handle = Arc::downgrade(&slot.active);
-                        self.timer.set(Instant::now() + back_off, Due::Retry(handle, run, step));
+                        self.timer.set(now() + back_off, Due::Retry(handle, run, step));
                     }
                 }
                 Command::Abort { .. } => {}

@@ -1,7 +1,6 @@
 //! The threads of an engine, started when a plan first needs them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, PoisonError};
 
 use crate::exec::error::ExecError;
 use crate::exec::pinning;
@@ -9,6 +8,7 @@ use crate::exec::pool::Pool;
 use crate::exec::worker::Worker;
 use crate::panics;
 use crate::steps::{Lane, Plan};
+use crate::sync::{Mutex, MutexGuard, thread};
 
 #[derive(Default)]
 pub(super) struct Threads(Mutex<Started>);
@@ -28,7 +28,7 @@ struct Handle {
     lane: Lane,
     /// Which of its lane's workers it is.
     seat: usize,
-    thread: JoinHandle<()>,
+    thread: thread::JoinHandle<()>,
 }
 
 impl Threads {
@@ -69,7 +69,7 @@ impl Threads {
 
     pub(super) fn join(&self) {
         let handles = std::mem::take(&mut self.lock().handles);
-        let own = std::thread::current().id();
+        let own = thread::current().id();
         for handle in handles.into_iter().filter(|handle| handle.thread.thread().id() != own) {
             // A worker's panic was told as the failure of its run.
             let _ = handle.thread.join();
@@ -105,7 +105,7 @@ impl Started {
         (lane, seat): (Lane, usize),
         body: impl FnOnce() + Send + 'static,
     ) -> Result<(), ExecError> {
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(body);
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
         let thread = thread.map_err(|error| ExecError::Start { message: error.to_string() })?;
         self.handles.push(Handle { worker, lane, seat, thread });
         Ok(())

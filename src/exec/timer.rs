@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 use std::time::Instant;
+
+use crate::sync::{Condvar, Mutex, MutexGuard, now, wait_until};
 
 /// Things by the time when they are due.
 pub(super) struct Timer<T> {
@@ -56,11 +58,11 @@ impl<T> Timer<T> {
                 state = self.sooner.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let left = first.at.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let at = first.at;
+            if at <= now() {
                 return state.due.pop().map(|Reverse(due)| due.what);
             }
-            state = self.sooner.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = wait_until(&self.sooner, state, at);
         }
     }
 

@@ -8,11 +8,12 @@
 //!
 //! It is read when the run begins and ends, and by the timer now and then: what comes and goes in between isn't seen.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use crate::exec::engine::Devices;
 use crate::machine::{DeviceId, MemoryId};
 use crate::steps::Plan;
+use crate::sync::Mutex;
 
 /// Host memory may exceed what was granted by this much, and by an eighth of that: stacks, buffers of the C library and
 /// of files.

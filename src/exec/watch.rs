@@ -1,7 +1,7 @@
 //! Attempts that should have ended, and devices whose drivers say nothing.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::device::contract::DeviceError;
 use crate::exec::due::Due;
@@ -10,6 +10,7 @@ use crate::exec::pool::{Core, Pool};
 use crate::exec::posts::Post;
 use crate::reactor::Event;
 use crate::steps::{Lane, Step};
+use crate::sync::now;
 use crate::units::format_seconds;
 
 impl Pool {
@@ -30,7 +31,7 @@ impl Pool {
     /// Looks at a lane that is looked after, and comes back later.
     pub(super) fn look(self: &Arc<Self>, lane: Lane) {
         let Some((ticket, due)) = self.lock().posts.look(lane) else { return };
-        let now = Instant::now();
+        let now = now();
         if due <= now {
             self.give_up(ticket);
         }
@@ -46,7 +47,7 @@ impl Pool {
         let core = &mut *guard;
         let Some(post) = core.posts.give_up(ticket) else { return };
         let Post { run, ref active, limit, lane, is_device, .. } = post;
-        let (plan, took) = (&active.plan, post.started.elapsed());
+        let (plan, took) = (&active.plan, now().saturating_duration_since(post.started));
         let silence = format!("its driver hasn't answered for {}", format_seconds(took.as_secs_f64()));
         if is_device {
             self.lose(lane, silence.clone());

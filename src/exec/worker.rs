@@ -1,8 +1,8 @@
 //! A worker: takes steps of its lane, does them, reports.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, MutexGuard};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crate::device::contract::DeviceError;
 use crate::exec::active::Active;
@@ -18,6 +18,7 @@ use crate::panics;
 use crate::parts::Crew;
 use crate::reactor::{Command, Event, GrantId, RunId};
 use crate::steps::Lane;
+use crate::sync::{AtomicU32, MutexGuard, now};
 use crate::task::{self, Current, Entered};
 use crate::value::Value;
 
@@ -99,7 +100,7 @@ impl Worker {
             let inside = Inside { pool: self.pool.clone(), active: active.clone(), lane, worker, grant };
             let inside = Arc::new(inside);
             self.inside = Some(inside.clone());
-            let limit = limit.map(|limit| (Instant::now() + limit, limit));
+            let limit = limit.map(|limit| (now() + limit, limit));
             let cancelled = active.control.flag().clone();
             let has_crew = lane == 0 && self.pool.limits().threads > 1;
             let crew = has_crew.then(|| -> Arc<dyn Crew> { inside.clone() });
@@ -277,7 +278,7 @@ impl Worker {
     /// What is waited for no longer than it may take: a step with a timeout, and whatever a device does.
     fn post(&self) -> Option<Post> {
         let (active, &(first, _)) = (self.active.as_ref()?, self.batch.steps.first()?);
-        let (started, is_device) = (Instant::now(), self.is_device());
+        let (started, is_device) = (now(), self.is_device());
         let timeout = active.plan.terms_of(first).timeout;
         let limit = timeout.or(self.pool.limits().device_timeout.filter(|_| is_device))?;
         // Steps with a timeout come alone.
