@@ -8,10 +8,11 @@
 //! a tenth of a millisecond to one. Nobody is interrupted inside a part. Between parts everybody looks whether the task
 //! [should stop](crate::task::check).
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use crate::panics;
+use crate::sync::{Condvar, Mutex, MutexGuard, now};
 use crate::task::{self, Stopped};
 
 /// Threads that may take parts of what one of them runs.
@@ -112,11 +113,11 @@ impl Shared {
         let part = state.next;
         (state.next, state.under_way) = (part + 1, state.under_way + 1);
         drop(state);
-        let began = Instant::now();
+        let began = now();
         let result = panics::caught(|| run(part));
         // Before the part counts as done: the owner goes on then, and what the work holds has to be gone.
         drop(run);
-        let stint = Stint { worker, began, ended: Instant::now() };
+        let stint = Stint { worker, began, ended: now() };
         let mut state = lock(&self.state);
         state.stints.push(stint);
         state.under_way -= 1;
@@ -158,9 +159,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::sync::AtomicBool;
     use crate::task::Current;
 
     /// Two threads that both have to take part, for as long as `count` parts last.

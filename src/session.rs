@@ -2,7 +2,6 @@
 
 mod attempts;
 #[cfg(test)]
-#[path = "session/helping_tests.rs"]
 mod helping;
 mod resume;
 

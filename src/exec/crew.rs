@@ -76,6 +76,7 @@ impl Core {
 impl Slot {
     /// Enters in the books what others did of a step that `owner` was at in that time. They are parts of its attempt, and
     /// time of workers' like any other.
+    #[cold]
     pub(super) fn note_help(&mut self, step: StepId, owner: u16, (start, busy): (u64, u64)) {
         let layer = self.active.plan.steps.class(step.index()).layer;
         let is_of_it = |help: &mut Help| help.owner == owner && (start..=start + busy).contains(&help.start);

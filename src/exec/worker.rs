@@ -18,7 +18,7 @@ use crate::panics;
 use crate::parts::Crew;
 use crate::reactor::{Command, Event, GrantId, RunId};
 use crate::steps::Lane;
-use crate::sync::{AtomicU32, now};
+use crate::sync::{AtomicU32, MutexGuard, now};
 use crate::task::{self, Current, Entered};
 use crate::value::Value;
 
@@ -225,19 +225,27 @@ impl Worker {
                 guard = pool.lock();
                 continue;
             }
-            if self.lane == 0
-                && let Some(work) = core.offered(self.only.as_ref())
-            {
-                drop(guard);
-                work.take(self.number);
-                guard = pool.lock();
-                continue;
-            }
-            guard = match self.only {
-                Some(_) => pool.sleep_as_helper(guard),
-                None if !std::mem::replace(&mut has_lingered, true) => pool.linger(self.lane, guard),
-                None => pool.sleep(self.lane, guard),
-            };
+            guard = self.idle(&pool, guard, &mut has_lingered);
+        }
+    }
+
+    /// There are no steps: takes a part of somebody else's, or sleeps until there may be something to do.
+    fn idle<'a>(
+        &self,
+        pool: &'a Pool,
+        core: MutexGuard<'a, Core>,
+        has_lingered: &mut bool,
+    ) -> MutexGuard<'a, Core> {
+        let offered = if self.lane == 0 { core.offered(self.only.as_ref()) } else { None };
+        if let Some(work) = offered {
+            drop(core);
+            work.take(self.number);
+            return pool.lock();
+        }
+        match self.only {
+            Some(_) => pool.sleep_as_helper(core),
+            None if !std::mem::replace(has_lingered, true) => pool.linger(self.lane, core),
+            None => pool.sleep(self.lane, core),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Launches in parts give the bits of launches as a whole.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -16,6 +16,7 @@ use crate::graph::piece::{Piece, PieceSource};
 use crate::kernel::{ArraySpec, Kernel, MapKernel, Operand, StateClass, StateSpec};
 use crate::parts::{Crew, Shared};
 use crate::shape::{Region, Shape};
+use crate::sync::AtomicBool;
 use crate::task::{self, Current};
 
 #[test]

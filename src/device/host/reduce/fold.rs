@@ -144,7 +144,7 @@ impl Fold {
         let has_mask = self.code.outputs.len() > 1;
         let (_scratch, areas) = Scratch::with_areas(&[GROUP * value_size, GROUP]);
         let (values, mask) = (areas[0], areas[1]);
-        let (mut filled, mut left) = (0, run - first % run);
+        let (mut filled, mut left) = (0, run - first % run.max(1));
         while frame.walk().has_row() {
             frame.begin_row();
             let Range { start: mut at, end } = frame.walk().row();
