@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The long versions of tests that are short in CI: 50 kills of a run that resumes, 2,000 seeded runs with faults, and a
-# soak of some minutes (OUTCROP_SOAK_MINUTES, ten by default) in one process.
+# The long versions of tests that are short in CI: 50 kills of a run that resumes, 2,000 seeded runs with faults, 3,000
+# random graphs that are failed and cancelled, and a soak of some minutes (OUTCROP_SOAK_MINUTES, ten by default) in one
+# process.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,4 +10,5 @@ export OUTCROP_SOAK_MINUTES="${OUTCROP_SOAK_MINUTES:-10}"
 
 cargo test --locked --test resume
 cargo test --locked --test faults
+cargo test --locked --test cases case_b02
 cargo test --locked --test soak -- --nocapture

@@ -253,6 +253,60 @@ fn the_attempts_before_the_last_are_told() {
     assert_eq!(tries.load(Ordering::SeqCst), 3);
 }
 
+/// A chain of calls so short that they are given out together; `disturb` is what one of them does, by its place.
+fn chain(
+    length: usize,
+    calls: &Arc<AtomicUsize>,
+    disturb: impl Fn(usize) -> Result<(), String> + Clone + Send + Sync + 'static,
+) -> Delayed<usize> {
+    let mut last = Delayed::<usize>::literal(0);
+    for at in 0..length {
+        let (calls, disturb) = (calls.clone(), disturb.clone());
+        last = Delayed::try_call("link", (&last,), move |before: &usize| {
+            assert_eq!(*before, at, "every link reads the one before");
+            calls.fetch_add(1, Ordering::SeqCst);
+            disturb(at).map(|()| before + 1)
+        });
+    }
+    last
+}
+
+#[test]
+fn what_waits_for_a_short_call_that_fails_is_called_once_it_is_well() {
+    for threads in 1..3 {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let failed = Arc::new(AtomicUsize::new(0));
+        let chain = annotate(asking("retries", 1), || {
+            chain(300, &calls, move |at| match at % 100 == 77 && failed.load(Ordering::SeqCst) <= at / 100 {
+                true if failed.fetch_add(1, Ordering::SeqCst) == 1 => panic!("no way"),
+                true => Err("trouble".to_owned()),
+                false => Ok(()),
+            })
+        });
+        assert_eq!(session(threads).compute(&chain).unwrap(), 300.into());
+        assert_eq!(calls.load(Ordering::SeqCst), 303, "three were called twice");
+    }
+}
+
+#[test]
+fn nothing_of_a_run_is_called_after_it_was_cancelled_however_short_it_is() {
+    let session = session(2);
+    for stop in [40, 41, 150] {
+        let (calls, control) = (Arc::new(AtomicUsize::new(0)), Control::new());
+        let handle = control.clone();
+        let chain = chain(300, &calls, move |at| {
+            if at == stop {
+                handle.cancel();
+            }
+            Ok(())
+        });
+        let prepared = session.prepare(&[chain.layer().unwrap().clone()]).unwrap();
+        let error = session.run(&prepared, &control).map(|_| ()).unwrap_err();
+        assert!(matches!(exec_error(&error), ExecError::Cancelled), "{error}");
+        assert_eq!(calls.load(Ordering::SeqCst), stop + 1);
+    }
+}
+
 #[test]
 fn a_trace_has_every_attempt() {
     let session = session(2);

@@ -37,7 +37,7 @@ pub(super) struct Attempt {
 pub(super) enum End {
     Made(Option<Value>),
     Failed(Box<StepError>),
-    /// It waited for a step of the batch that failed.
+    /// The run was cancelled before, or it waited for a step of the batch that failed.
     Untried,
 }
 
@@ -90,7 +90,7 @@ impl Batch {
         while *at < self.steps.len() {
             let step = self.steps[*at].0;
             self.operands.clear();
-            let is_ready = self.gather(&active.plan, step, from);
+            let is_ready = self.gather(&active.plan, step, from) && !active.control.is_cancelled();
             from += reads(&self.steps[*at]);
             let end = match (active.work.get(), lost()) {
                 _ if !is_ready => End::Untried,

@@ -54,7 +54,8 @@ pub enum Event {
         /// Time that it took: how many steps of its class make a bundle.
         nanoseconds: u32,
     },
-    /// A step of a bundle was not tried: one before it failed, whose value it reads or that it comes after.
+    /// A step was not tried: one before it in its bundle failed, whose value it reads or that it comes after, or its run
+    /// was cancelled.
     Untried {
         /// Its run.
         run: RunId,
