@@ -119,6 +119,7 @@ fn device_class(error: &DeviceError) -> ErrorClass {
     match error {
         DeviceError::Lost { .. } => ErrorClass::DeviceLost,
         DeviceError::Compile { .. } => ErrorClass::Bug,
+        DeviceError::Stopped(_) => ErrorClass::User,
         DeviceError::OutOfMemory { .. } | DeviceError::Failed { .. } => ErrorClass::Resource,
     }
 }

@@ -75,6 +75,7 @@ pub mod kernel;
 pub mod key;
 pub mod machine;
 mod panics;
+mod parts;
 pub mod pipeline;
 pub mod plan;
 pub mod reactor;

@@ -1,6 +1,8 @@
 //! A session: a machine, its open devices, and the loop from collections to values.
 
 mod attempts;
+#[cfg(test)]
+mod helping;
 mod resume;
 
 use std::borrow::Cow;

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::parts::Crew;
 use crate::sync::{AtomicBool, now};
 use crate::units::format_seconds;
 
@@ -47,17 +48,7 @@ pub enum Stopped {
 /// # Errors
 /// Its run is cancelled; its `timeout` is over. Return it: the attempt has failed whatever it makes.
 pub fn check() -> Result<(), Stopped> {
-    CURRENT.with(|current| {
-        let current = current.borrow();
-        let Some(current) = &*current else { return Ok(()) };
-        if current.cancelled.load(Ordering::Relaxed) {
-            return Err(Stopped::Cancelled);
-        }
-        match current.limit {
-            Some((deadline, limit)) if now() >= deadline => Err(Stopped::Timeout(limit)),
-            _ => Ok(()),
-        }
-    })
+    with_current(|current| current.map_or(Ok(()), Current::check))
 }
 
 /// What runs on a thread.
@@ -68,6 +59,21 @@ pub(crate) struct Current {
     pub(crate) limit: Option<(Instant, Duration)>,
     /// Who runs it: for work that is submitted from inside.
     pub(crate) owner: Arc<dyn Any + Send + Sync>,
+    /// Who may take [parts](crate::parts) of it, if anybody.
+    pub(crate) crew: Option<Arc<dyn Crew>>,
+}
+
+impl Current {
+    /// As [`check`], from any thread.
+    pub(crate) fn check(&self) -> Result<(), Stopped> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Stopped::Cancelled);
+        }
+        match self.limit {
+            Some((deadline, limit)) if now() >= deadline => Err(Stopped::Timeout(limit)),
+            _ => Ok(()),
+        }
+    }
 }
 
 crate::sync::thread_local! {
@@ -82,7 +88,11 @@ pub(crate) fn enter(current: Current) -> Entered {
 
 /// What runs on this thread.
 pub(crate) fn current() -> Option<Current> {
-    CURRENT.with(|current| current.borrow().clone())
+    with_current(|current| current.cloned())
+}
+
+pub(crate) fn with_current<T>(look: impl FnOnce(Option<&Current>) -> T) -> T {
+    CURRENT.with(|current| look(current.borrow().as_ref()))
 }
 
 /// Puts back what ran before.
@@ -112,7 +122,8 @@ mod tests {
     fn a_task_is_asked_to_stop_when_cancelled_or_late() {
         assert_eq!(check(), Ok(()));
         let cancelled = Arc::new(AtomicBool::new(false));
-        let current = |limit| Current { cancelled: cancelled.clone(), limit, owner: Arc::new(()) };
+        let current =
+            |limit| Current { cancelled: cancelled.clone(), limit, owner: Arc::new(()), crew: None };
         let outer = enter(current(None));
         assert_eq!(check(), Ok(()));
         {

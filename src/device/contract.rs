@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::block::{Block, Buffer};
 use crate::kernel::{Arguments, Kernel};
+use crate::task::Stopped;
 
 /// A device that is open for work.
 pub trait Device: Send + Sync {
@@ -116,6 +117,9 @@ pub enum DeviceError {
         /// What the driver said.
         message: String,
     },
+    /// The task was told to stop, in the midst of a launch or copy.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
     /// A launch or copy failed; the device lives.
     #[error("{device}: {operation} failed: {message}")]
     Failed {

@@ -61,6 +61,7 @@ impl Pool {
                 let books = Books::new(&active);
                 core.runs[run.0 as usize] = Some(Slot {
                     active: active.clone(),
+                    help: Vec::new(),
                     books,
                     values: Values::default(),
                     failure: None,

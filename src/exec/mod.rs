@@ -4,8 +4,9 @@
 //! [`reactor`](crate::reactor) themselves, behind one lock: report what finished, take what is next. Several runs are
 //! under way at once, in one book of memory and resources. Workers sleep when there is nothing to do.
 //!
-//! - [`engine`]: submitting and waiting. `pool` and `worker`: threads around the reactor. `borders`: where runs begin and end. `active`: a run under way.
-//!   `nested`: work that a step submits. `timer`, `due`, `watch`: what is due later. `posts`: attempts that must end in
+//! - [`engine`]: submitting and waiting. `pool` and `worker`: threads around the reactor. `borders`: where runs begin
+//!   and end. `active`: a run under way. `nested`: work that a step submits. `crew`: parts of a step that others take.
+//!   `timer`, `due`, `watch`: what is due later. `posts`: attempts that must end in
 //!   time. [`finished`]: what a run leaves that a device kept from its end.
 //! - `batch`: doing some steps. `work`: doing one step. `values`: what steps have made. [`control`]: cancelling, watching, observing. [`trace`], [`record`], [`usage`]: what
 //!   happened. [`pinning`]: workers on cores of their own.
@@ -15,6 +16,7 @@ mod batch;
 mod borders;
 mod brief;
 pub mod control;
+mod crew;
 mod due;
 pub mod engine;
 pub mod error;

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::exec::active::Active;
 use crate::exec::brief;
+use crate::exec::crew::{Help, Offer};
 use crate::exec::due::Due;
 use crate::exec::engine::Limits;
 use crate::exec::error::{ExecError, StepError};
@@ -65,6 +66,8 @@ pub(super) struct Core {
     /// Sleeping steps that wait for work of their own.
     helpers: usize,
     pub(super) posts: Posts,
+    /// Steps under way whose parts may be taken.
+    pub(super) offers: Vec<Offer>,
     /// Whether the timer is set for a look at the runs.
     pub(super) is_looked_at: bool,
     pub(super) is_over: bool,
@@ -74,6 +77,8 @@ pub(super) struct Core {
 pub(super) struct Slot {
     pub(super) active: Arc<Active>,
     pub(super) books: Books,
+    /// Parts of steps that aren't reported yet.
+    pub(super) help: Vec<Help>,
     pub(super) values: Values,
     pub(super) failure: Option<ExecError>,
     /// The device that the failure shows to be unable, if so.
@@ -104,6 +109,7 @@ impl Pool {
                 brief: brief::Workers::new(lanes),
                 helpers: 0,
                 posts: Posts::default(),
+                offers: Vec::new(),
                 is_looked_at: false,
                 is_over: false,
             }),
@@ -184,6 +190,15 @@ impl Pool {
                 self.wake[lane].notify_one();
             }
         }
+        if core.helpers > 0 {
+            self.wake_helpers.notify_all();
+        }
+    }
+
+    /// As many of those who sleep as there are parts for, and everybody who waits inside a step: it may be for that.
+    pub(super) fn wake_for_parts(&self, core: &Core, parts: usize) {
+        self.news[0].store(true, Ordering::Relaxed);
+        (0..core.idle[0].min(parts)).for_each(|_| self.wake[0].notify_one());
         if core.helpers > 0 {
             self.wake_helpers.notify_all();
         }
@@ -309,7 +324,7 @@ impl Slot {
         let said = plan.steps.class(step.index());
         if let Some(trace) = &mut record.trace {
             let nanoseconds = busy.min(u64::from(u32::MAX)) as u32;
-            trace.push(Traced { step, worker, start, nanoseconds, failed });
+            trace.push(Traced { step, worker, start, nanoseconds, failed, is_part: false });
         }
         if said.kind.is_copy() && !failed {
             let from = plan.step(plan.operands(step)[0].step).memory;
@@ -317,6 +332,9 @@ impl Slot {
             record.count_transfer(edge);
         }
         self.books.count(said.layer, busy, !failed);
+        if !self.help.is_empty() {
+            self.note_help(step, worker, (start, busy));
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::store::Figures;
 pub struct RunRecord {
     /// For each layer of the plan: attempts at its steps, failed ones included.
     pub attempts: Vec<u64>,
-    /// For each layer of the plan: seconds of workers' time.
+    /// For each layer of the plan: seconds of workers' time, that of those who took parts of a step included.
     pub busy_s: Vec<f64>,
     /// Copies made between memories.
     pub transfers: Vec<TransferEdge>,
@@ -27,7 +27,7 @@ pub struct RunRecord {
     pub usage: Vec<Usage>,
     /// What was spilled to disk and read back, where the plan spills.
     pub spill: Option<Figures>,
-    /// Every attempt, when somebody [asked](crate::exec::Control::traced).
+    /// Every attempt, and what others than its worker did of it, when somebody [asked](crate::exec::Control::traced).
     pub trace: Option<Trace>,
 }
 
@@ -55,6 +55,11 @@ impl Books {
         self.record.attempts[layer] += 1;
         self.busy[layer] += busy;
         self.finished[layer] += u64::from(finished);
+    }
+
+    /// Workers' time that went into a step beside that of its own worker.
+    pub(super) fn helped(&mut self, layer: u32, busy: u64) {
+        self.busy[layer as usize] += busy;
     }
 
     /// The record of a run that took `wall`.

@@ -1,4 +1,4 @@
-//! What ran when and where: one record of 16 bytes for each attempt at a step.
+//! What ran when and where: one record of 16 bytes for each attempt at a step, and for each part that others took of it.
 
 use crate::ids::StepId;
 
@@ -22,8 +22,9 @@ struct Record {
 
 const WORKER_SHIFT: u32 = 48;
 const FAILED: u64 = 1 << 63;
+const PART: u64 = 1 << 62;
 
-/// One attempt at a step.
+/// One attempt at a step, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
     /// The step.
@@ -36,15 +37,21 @@ pub struct Traced {
     pub nanoseconds: u32,
     /// Whether it failed.
     pub failed: bool,
+    /// Whether it is no attempt, but a part of one that this worker took from another.
+    pub is_part: bool,
 }
 
 impl Trace {
     pub(super) fn push(&mut self, attempt: Traced) {
         let start = attempt.start & ((1 << WORKER_SHIFT) - 1);
-        let worker = u64::from(attempt.worker & 0x7FFF) << WORKER_SHIFT;
+        let worker = u64::from(attempt.worker & 0x3FFF) << WORKER_SHIFT;
         let failed = if attempt.failed { FAILED } else { 0 };
-        let record =
-            Record { start: start | worker | failed, nanoseconds: attempt.nanoseconds, step: attempt.step.0 };
+        let part = if attempt.is_part { PART } else { 0 };
+        let record = Record {
+            start: start | worker | failed | part,
+            nanoseconds: attempt.nanoseconds,
+            step: attempt.step.0,
+        };
         match self.pages.last_mut().filter(|page| page.len() < PAGE) {
             Some(page) => page.push(record),
             None => {
@@ -55,7 +62,7 @@ impl Trace {
         }
     }
 
-    /// Attempts.
+    /// Attempts, and parts of them.
     pub fn len(&self) -> usize {
         self.pages.iter().map(Vec::len).sum()
     }
@@ -74,10 +81,11 @@ impl Trace {
     pub fn iter(&self) -> impl Iterator<Item = Traced> + '_ {
         self.pages.iter().flatten().map(|record| Traced {
             step: StepId(record.step),
-            worker: ((record.start & !FAILED) >> WORKER_SHIFT) as u16,
+            worker: ((record.start & !(FAILED | PART)) >> WORKER_SHIFT) as u16,
             start: record.start & ((1 << WORKER_SHIFT) - 1),
             nanoseconds: record.nanoseconds,
             failed: record.start & FAILED != 0,
+            is_part: record.start & PART != 0,
         })
     }
 }
@@ -94,6 +102,7 @@ mod tests {
             start: u64::from(at) * 1_000_003,
             nanoseconds: at * 7,
             failed: at.is_multiple_of(11),
+            is_part: at.is_multiple_of(13),
         };
         let mut trace = Trace::default();
         (0..10_000).for_each(|at| trace.push(attempt(at)));

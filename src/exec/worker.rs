@@ -15,9 +15,10 @@ use crate::exec::pool::{Core, Pool};
 use crate::exec::posts::{Post, grace};
 use crate::machine::DeviceId;
 use crate::panics;
+use crate::parts::Crew;
 use crate::reactor::{Command, Event, GrantId, RunId};
 use crate::steps::Lane;
-use crate::sync::{AtomicU32, now};
+use crate::sync::{AtomicU32, MutexGuard, now};
 use crate::task::{self, Current, Entered};
 use crate::value::Value;
 
@@ -101,7 +102,9 @@ impl Worker {
             self.inside = Some(inside.clone());
             let limit = limit.map(|limit| (now() + limit, limit));
             let cancelled = active.control.flag().clone();
-            self.entered = Some(task::enter(Current { cancelled, limit, owner: inside }));
+            let has_crew = lane == 0 && self.pool.limits().threads > 1;
+            let crew = has_crew.then(|| -> Arc<dyn Crew> { inside.clone() });
+            self.entered = Some(task::enter(Current { cancelled, limit, owner: inside, crew }));
         }
         if let (Some(inside), Some((_, grant))) = (&self.inside, self.batch.steps.first()) {
             inside.grant.store(grant.0, Ordering::Relaxed);
@@ -141,8 +144,11 @@ impl Worker {
         for attempt in &mut self.batch.attempts {
             let took = Duration::from_nanos(attempt.busy);
             let limit = active.plan.terms_of(attempt.step).timeout;
-            // A function that was told to stop says so in its own words.
-            let is_plain = matches!(attempt.error(), None | Some(StepError::Task(_)));
+            // Whoever was told to stop says so in its own words.
+            let is_plain = matches!(
+                attempt.error(),
+                None | Some(StepError::Task(_) | StepError::Device(DeviceError::Stopped(_)))
+            );
             if let Some(limit) = limit.filter(|limit| is_plain && took > *limit) {
                 attempt.end = End::Failed(Box::new(StepError::Timeout { took, limit }));
             }
@@ -219,11 +225,27 @@ impl Worker {
                 guard = pool.lock();
                 continue;
             }
-            guard = match self.only {
-                Some(_) => pool.sleep_as_helper(guard),
-                None if !std::mem::replace(&mut has_lingered, true) => pool.linger(self.lane, guard),
-                None => pool.sleep(self.lane, guard),
-            };
+            guard = self.idle(&pool, guard, &mut has_lingered);
+        }
+    }
+
+    /// There are no steps: takes a part of somebody else's, or sleeps until there may be something to do.
+    fn idle<'a>(
+        &self,
+        pool: &'a Pool,
+        core: MutexGuard<'a, Core>,
+        has_lingered: &mut bool,
+    ) -> MutexGuard<'a, Core> {
+        let offered = if self.lane == 0 { core.offered(self.only.as_ref()) } else { None };
+        if let Some(work) = offered {
+            drop(core);
+            work.take(self.number);
+            return pool.lock();
+        }
+        match self.only {
+            Some(_) => pool.sleep_as_helper(core),
+            None if !std::mem::replace(has_lingered, true) => pool.linger(self.lane, core),
+            None => pool.sleep(self.lane, core),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! One track for each worker, named by what it serves, and one complete event (`"ph": "X"`) for each attempt at a step:
 //! its layer's name, when it began and how long it took (microseconds), its kind, its key, whether it failed, and the
-//! annotations of the layers that it computes.
+//! annotations of the layers that it computes. A part that another worker took of it is an event like it, with `part`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -31,9 +31,12 @@ pub fn write(plan: &Plan, trace: &Trace, mut to: impl Write) -> io::Result<()> {
     let mut free_from = BTreeMap::new();
     for attempt in trace.iter() {
         // Steps of a device are under way together, and share the wait for it: they are shown one after the other.
+        // Parts are known when the whole attempt is over, which isn't in the order of what their workers did.
         let free: &mut u64 = free_from.entry(attempt.worker).or_default();
-        let start = attempt.start.max(*free);
-        *free = start + u64::from(attempt.nanoseconds);
+        let start = if attempt.is_part { attempt.start } else { attempt.start.max(*free) };
+        if !attempt.is_part {
+            *free = start + u64::from(attempt.nanoseconds);
+        }
         write_attempt(plan, &layers, &attempt, start, &mut to)?;
     }
     write!(to, "\n]}}\n")?;
@@ -53,12 +56,13 @@ fn write_attempt(
     write!(
         to,
         ",\n{{\"ph\":\"X\",\"pid\":1,\"tid\":{},\"ts\":{},\"dur\":{},\"name\":{name},\"cat\":\"{kind}\",\
-         \"args\":{{\"kind\":\"{kind}\",\"key\":{key},\"failed\":{}{annotations}}}}}",
+         \"args\":{{\"kind\":\"{kind}\",\"key\":{key},\"failed\":{}{part}{annotations}}}}}",
         attempt.worker,
         microseconds(start),
         microseconds(attempt.nanoseconds.into()),
         attempt.failed,
         kind = step.kind.name(),
+        part = if attempt.is_part { ",\"part\":true" } else { "" },
     )
 }
 

@@ -1,10 +1,13 @@
 //! Kernels to programs of the host.
 
+use std::ops::Range;
+
 use super::copy;
 use super::copy::copy_pieces;
 use super::isa::Isa;
 use super::launch::{Failure, byte_strides, pointer};
 use super::reduce::{Fold, combine, finish};
+use super::split::BYTE;
 use super::vm::tiles::TILE;
 use super::vm::{Code, Frame, lower};
 use crate::device::contract::{Compiler, DeviceError, Program};
@@ -73,11 +76,42 @@ impl HostProgram {
 
     pub fn launch(&self, arguments: &Arguments) -> Result<(), Failure> {
         match self {
-            HostProgram::Map(map) => run_map(&map.code, &map.kernel, arguments),
             HostProgram::Fold(fold) => fold.run(arguments),
-            HostProgram::Combine { reduction, state } => combine(*reduction, *state, arguments),
-            HostProgram::Finish { reduction, state, isa } => finish(*reduction, *state, arguments, *isa),
-            HostProgram::Copy => copy_pieces(arguments),
+            _ => self.span(arguments, 0..self.work(arguments).0),
+        }
+    }
+
+    /// Does a span of the elements that [`HostProgram::work`] counts, in C order. A fold has no spans.
+    pub fn span(&self, arguments: &Arguments, span: Range<usize>) -> Result<(), Failure> {
+        match self {
+            HostProgram::Map(map) => run_map(&map.code, &map.kernel, arguments, span),
+            HostProgram::Fold(_) => Err(Failure("a fold isn't done span by span".to_owned())),
+            HostProgram::Combine { reduction, state } => combine(*reduction, *state, arguments, span),
+            HostProgram::Finish { reduction, state, isa } => {
+                finish(*reduction, *state, arguments, *isa, span)
+            }
+            HostProgram::Copy => copy_pieces(arguments, span),
+        }
+    }
+
+    /// How many elements a launch has: of the domain, cells, elements to copy; and about how many picoseconds each takes.
+    pub fn work(&self, arguments: &Arguments) -> (usize, usize) {
+        let (domain, output) = (arguments.region.shape.elements(), &arguments.output);
+        match self {
+            HostProgram::Map(map) => (domain, map.code.picoseconds() + BYTE * output.dtype().size()),
+            HostProgram::Fold(fold) => (domain, fold.picoseconds()),
+            HostProgram::Combine { state, .. } => {
+                let planes = state.planes * (arguments.operands.len() + 1);
+                (output.shape().elements() / state.planes, BYTE * state.dtype.size() * planes)
+            }
+            HostProgram::Finish { state, .. } => {
+                let bytes = state.dtype.size() * state.planes + output.dtype().size();
+                (output.shape().elements(), BYTE * bytes)
+            }
+            HostProgram::Copy => {
+                let elements = arguments.pieces.iter().map(|piece| piece.shape.elements()).sum();
+                (elements, 2 * BYTE * output.dtype().size())
+            }
         }
     }
 }
@@ -91,7 +125,7 @@ fn doubles(state: StateSpec) -> Result<StateSpec, String> {
     }
 }
 
-fn run_map(code: &Code, map: &MapKernel, arguments: &Arguments) -> Result<(), Failure> {
+fn run_map(code: &Code, map: &MapKernel, arguments: &Arguments, span: Range<usize>) -> Result<(), Failure> {
     let output = &arguments.output;
     let size = output.dtype().size();
     if output.dtype() != code.outputs[0] || *output.shape() != arguments.region.shape {
@@ -101,15 +135,16 @@ fn run_map(code: &Code, map: &MapKernel, arguments: &Arguments) -> Result<(), Fa
     }
     let start = pointer(output)?;
     let mut frame = Frame::bind(code, map, arguments, &[byte_strides(output)])?;
-    let length = frame.walk().row_length();
+    frame.keep_to(span);
     let stride = frame.extra_stride(0);
     let is_dense = stride == size as isize;
     let run = if is_dense { frame.run_length() } else { TILE };
     while frame.walk().has_row() {
         let row = start.wrapping_offset(frame.extra_offset(0));
         frame.begin_row();
-        for at in (0..length).step_by(run) {
-            let n = run.min(length - at);
+        let part = frame.walk().row();
+        for at in part.clone().step_by(run) {
+            let n = run.min(part.end - at);
             let to = row.wrapping_offset(at as isize * stride);
             if is_dense {
                 frame.tile(at, n, &[to]);

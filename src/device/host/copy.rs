@@ -1,5 +1,7 @@
 //! Strided copies: slices, rechunking, uploads and downloads.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use super::launch::{Failure, byte_strides, pointer};
@@ -11,15 +13,21 @@ use crate::graph::piece::{Piece, PieceSource};
 use crate::kernel::Arguments;
 use crate::shape::{Region, Strides};
 
-/// Copies the pieces of a launch.
-pub(super) fn copy_pieces(arguments: &Arguments) -> Result<(), Failure> {
+/// Copies a span of the elements of a launch's pieces, counted in C order, piece after piece.
+pub(super) fn copy_pieces(arguments: &Arguments, span: Range<usize>) -> Result<(), Failure> {
+    let mut first = 0;
     for piece in &arguments.pieces {
-        copy_piece(arguments, piece)?;
+        let elements = piece.shape.elements();
+        let own = span.start.max(first)..span.end.min(first + elements);
+        if own.start < own.end {
+            copy_piece(arguments, piece, own.start - first..own.end - first)?;
+        }
+        first += elements;
     }
     Ok(())
 }
 
-fn copy_piece(arguments: &Arguments, piece: &Piece) -> Result<(), Failure> {
+fn copy_piece(arguments: &Arguments, piece: &Piece, span: Range<usize>) -> Result<(), Failure> {
     let output = &arguments.output;
     let target = output.part(&Region { origin: piece.at.clone(), shape: piece.shape.clone() });
     let (to, to_strides) = (pointer(&target)?, byte_strides(&target));
@@ -35,29 +43,30 @@ fn copy_piece(arguments: &Arguments, piece: &Piece) -> Result<(), Failure> {
             let offset: isize = start.iter().zip(&own).map(|(&at, &stride)| at as isize * stride).sum();
             let strides = axes.iter().map(|&(axis, step)| own[usize::from(axis)] * step).collect();
             let from = pointer(block)?.wrapping_offset(offset);
-            copy_strided(&piece.shape, to, to_strides, from, strides, size);
+            copy_strided(&piece.shape, to, to_strides, from, strides, size, span);
         }
         PieceSource::Constant(value) => {
             let bits = constant_bits(Scalar::Float(*value), output.dtype()).to_le_bytes();
             let still = Strides::from_elem(0, piece.shape.len());
-            copy_strided(&piece.shape, to, to_strides, bits.as_ptr(), still, size);
+            copy_strided(&piece.shape, to, to_strides, bits.as_ptr(), still, size, span);
         }
     }
     Ok(())
 }
 
-/// Copies a whole block to another of its shape and type.
-pub(super) fn copy_block(from: &Block, to: &Block) -> Result<(), Failure> {
+/// Copies a span of a block's elements, counted in C order, to another block of its shape and type.
+pub(super) fn copy_block(from: &Block, to: &Block, span: Range<usize>) -> Result<(), Failure> {
     if from.dtype() != to.dtype() || from.shape() != to.shape() {
         let (a, b) = (&from.layout, &to.layout);
         return Err(Failure(format!("{} {} can't be copied to {} {}", a.dtype, a.shape, b.dtype, b.shape)));
     }
     let (source, strides) = (pointer(from)?, byte_strides(from));
-    copy_strided(to.shape(), pointer(to)?, byte_strides(to), source, strides, to.dtype().size());
+    copy_strided(to.shape(), pointer(to)?, byte_strides(to), source, strides, to.dtype().size(), span);
     Ok(())
 }
 
-/// Both sides lie inside live blocks, and nobody else touches the target: see [`Arguments::output`].
+/// Copies a span of the elements of a shape, counted in C order. Both sides lie inside live blocks, and nobody else
+/// touches that part of the target: see [`Arguments::output`].
 pub(super) fn copy_strided(
     shape: &[usize],
     to: *mut u8,
@@ -65,14 +74,17 @@ pub(super) fn copy_strided(
     from: *const u8,
     from_strides: Strides,
     size: usize,
+    span: Range<usize>,
 ) {
     let mut walk = Walk::new(shape, SmallVec::from_iter([to_strides, from_strides]), true);
-    let (to_stride, from_stride, length) = (walk.row_stride(0), walk.row_stride(1), walk.row_length());
+    walk.keep_to(span);
+    let (to_stride, from_stride) = (walk.row_stride(0), walk.row_stride(1));
     while walk.has_row() {
-        let to = to.wrapping_offset(walk.offset(0));
-        let from = from.wrapping_offset(walk.offset(1));
+        let row = walk.row();
+        let to = to.wrapping_offset(walk.offset(0) + row.start as isize * to_stride);
+        let from = from.wrapping_offset(walk.offset(1) + row.start as isize * from_stride);
         // SAFETY: the walk stays inside the shape, for which both sides have elements.
-        unsafe { strided_run(to, to_stride, from, from_stride, length, size) };
+        unsafe { strided_run(to, to_stride, from, from_stride, row.len(), size) };
         walk.advance();
     }
 }

@@ -1,11 +1,11 @@
-//! The host: kernels run on the calling thread, and blocks live in its memory.
+//! The host: kernels run on the calling thread, large ones on others beside it, and blocks live in its memory.
 //!
 //! A launch is done when it returns; several threads launch at once and share programs. Copies to and from the
 //! host are copies inside its memory.
 //!
 //! - [`compiler`]: kernels become programs.
 //! - `vm`: maps, as code over tiles; `stencil` and `random` are steps of it.
-//! - `reduce`: folds and what follows them. `copy`: strided copies.
+//! - `reduce`: folds and what follows them. `copy`: strided copies. `split`: launches in [parts](crate::parts).
 //! - [`isa`]: loops compiled for several instruction sets. [`memory`]: the pool of buffers.
 
 pub mod compiler;
@@ -16,6 +16,7 @@ pub mod memory;
 mod random;
 mod reduce;
 mod scratch;
+mod split;
 mod stencil;
 mod vm;
 
@@ -23,7 +24,7 @@ use crate::block::Block;
 use crate::device::contract::{Compiler, Device, DeviceError, Memory, Program, Queue};
 use crate::kernel::Arguments;
 
-use self::compiler::{HostCompiler, HostProgram};
+use self::compiler::HostCompiler;
 use self::isa::Isa;
 use self::launch::Failure;
 use self::memory::HostMemory;
@@ -77,20 +78,15 @@ struct HostQueue;
 
 impl Queue for HostQueue {
     fn launch(&self, program: &Program, arguments: &Arguments) -> Result<(), DeviceError> {
-        let program = program.downcast::<HostProgram>().ok_or_else(|| DeviceError::Failed {
-            device: "host".to_owned(),
-            operation: "a launch".to_owned(),
-            message: "another device's compiler made this program".to_owned(),
-        })?;
-        program.launch(arguments).map_err(failed("a launch"))
+        split::launch(program, arguments)
     }
 
     fn upload(&self, from: &Block, to: &Block) -> Result<(), DeviceError> {
-        copy::copy_block(from, to).map_err(failed("an upload"))
+        split::copy("an upload", from, to)
     }
 
     fn download(&self, from: &Block, to: &Block) -> Result<(), DeviceError> {
-        copy::copy_block(from, to).map_err(failed("a download"))
+        split::copy("a download", from, to)
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

@@ -1,5 +1,7 @@
 //! Combining states.
 
+use std::ops::Range;
+
 use super::Dense;
 use super::loops::{Ordered, Summary, extreme};
 use crate::device::host::launch::Failure;
@@ -8,11 +10,26 @@ use crate::dtype::DType;
 use crate::graph::op::Reduction;
 use crate::kernel::{Arguments, StateSpec};
 
-/// Combines the operands of a launch, in their order, into its output.
+/// States of a launch side by side: the first cell, and the bytes from plane to plane.
+#[derive(Clone, Copy)]
+pub(super) struct Planes {
+    pub start: *mut u8,
+    pub step: usize,
+}
+
+impl Planes {
+    fn plane<T>(self, plane: usize) -> *mut T {
+        self.start.wrapping_add(plane * self.step).cast()
+    }
+}
+
+/// Combines some cells of the operands of a launch, in the operands' order, into its output. Blocks with gaps take all
+/// cells at once.
 pub(in crate::device::host) fn combine(
     reduction: Reduction,
     state: StateSpec,
     arguments: &Arguments,
+    cells: Range<usize>,
 ) -> Result<(), Failure> {
     let output = &arguments.output;
     let target = Dense::output(output)?;
@@ -20,6 +37,8 @@ pub(in crate::device::host) fn combine(
     if elements == 0 {
         return Ok(());
     }
+    let size = state.dtype.size();
+    let step = elements / state.planes * size;
     for (k, operand) in arguments.operands.iter().enumerate() {
         let block = &operand.block;
         let is_alike = block.dtype() == state.dtype && block.shape().elements() == elements;
@@ -31,63 +50,79 @@ pub(in crate::device::host) fn combine(
             )));
         }
         let source = Dense::input(block)?;
-        if k == 0 {
-            // SAFETY: both have that many elements of that size; an output overlaps no operand.
-            unsafe { source.start.copy_to_nonoverlapping(target.start, elements * state.dtype.size()) };
+        let (to, from) = (Planes { start: target.start, step }, Planes { start: source.start, step });
+        if k > 0 {
+            // SAFETY: both have those cells, of the types that the state's form says.
+            unsafe { join(reduction, state, cells.clone(), to, from) };
             continue;
         }
-        // SAFETY: both have that many elements, of the types that the state's form says.
-        unsafe { join(reduction, state, elements, target.start, source.start) };
+        for plane in 0..state.planes {
+            let (to, from) = (to.plane::<u8>(plane), from.plane::<u8>(plane));
+            let (first, bytes) = (cells.start * size, cells.len() * size);
+            // SAFETY: both have those cells; an output overlaps no operand.
+            unsafe { from.add(first).copy_to_nonoverlapping(to.add(first), bytes) };
+        }
     }
     target.store()
 }
 
+/// Takes cells of a state into those of another.
+///
 /// # Safety
-/// Both sides are states of that form with that many elements.
-unsafe fn join(reduction: Reduction, state: StateSpec, elements: usize, to: *mut u8, from: *const u8) {
+/// Both sides are states of that form with those cells. Nobody else touches those of `to`, or writes to those of `from`.
+pub(super) unsafe fn join(
+    reduction: Reduction,
+    state: StateSpec,
+    cells: Range<usize>,
+    to: Planes,
+    from: Planes,
+) {
     // SAFETY: the caller's word.
     unsafe {
         match reduction {
-            Reduction::Min => with_element!(state.dtype, extremes::<_, false>(elements, to, from)),
-            Reduction::Max => with_element!(state.dtype, extremes::<_, true>(elements, to, from)),
-            Reduction::Var { .. } | Reduction::Std { .. } => moments(elements / 3, to.cast(), from.cast()),
+            Reduction::Min => with_element!(state.dtype, extremes::<_, false>(cells, to, from)),
+            Reduction::Max => with_element!(state.dtype, extremes::<_, true>(cells, to, from)),
+            Reduction::Var { .. } | Reduction::Std { .. } => moments(cells, to, from),
             _ if state.dtype == DType::I64 => {
-                let (to, from) = (to.cast::<i64>(), from.cast::<i64>());
-                for i in 0..elements {
+                let (to, from) = (to.plane::<i64>(0), from.plane::<i64>(0));
+                for i in cells {
                     *to.add(i) = (*to.add(i)).wrapping_add(*from.add(i));
                 }
             }
             _ => {
-                let (to, from) = (to.cast::<f64>(), from.cast::<f64>());
-                for i in 0..elements {
-                    *to.add(i) += *from.add(i);
+                for plane in 0..state.planes {
+                    let (to, from) = (to.plane::<f64>(plane), from.plane::<f64>(plane));
+                    for i in cells.clone() {
+                        *to.add(i) += *from.add(i);
+                    }
                 }
             }
         }
     }
 }
 
-unsafe fn extremes<T: Ordered, const LARGER: bool>(elements: usize, to: *mut u8, from: *const u8) {
-    let (to, from) = (to.cast::<T>(), from.cast::<T>());
-    for i in 0..elements {
+unsafe fn extremes<T: Ordered, const LARGER: bool>(cells: Range<usize>, to: Planes, from: Planes) {
+    let (to, from) = (to.plane::<T>(0), from.plane::<T>(0));
+    for i in cells {
         // SAFETY: the caller's word.
         unsafe { *to.add(i) = extreme::<T, LARGER>(*from.add(i), *to.add(i)) };
     }
 }
 
-unsafe fn moments(cells: usize, to: *mut f64, from: *const f64) {
-    for i in 0..cells {
-        // SAFETY: the caller's word: three planes of `cells` elements.
+unsafe fn moments(cells: Range<usize>, to: Planes, from: Planes) {
+    for i in cells {
+        // SAFETY: the caller's word: three planes.
         unsafe {
-            let summary = |at: *const f64| Summary {
-                count: at.add(i).read(),
-                mean: at.add(cells + i).read(),
-                m2: at.add(2 * cells + i).read(),
+            let at = |planes: Planes, plane: usize| planes.plane::<f64>(plane).add(i);
+            let summary = |planes: Planes| Summary {
+                count: at(planes, 0).read(),
+                mean: at(planes, 1).read(),
+                m2: at(planes, 2).read(),
             };
             let joined = summary(to).join(summary(from));
-            to.add(i).write(joined.count);
-            to.add(cells + i).write(joined.mean);
-            to.add(2 * cells + i).write(joined.m2);
+            at(to, 0).write(joined.count);
+            at(to, 1).write(joined.mean);
+            at(to, 2).write(joined.m2);
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Folding a block into a state.
 
+use std::ops::Range;
+
 use super::Dense;
 use super::loops::{FoldArgs, FoldLoops, fold_loops, identity_bits};
+use crate::block::Block;
 use crate::device::host::copy;
 use crate::device::host::isa::Isa;
 use crate::device::host::launch::Failure;
@@ -16,13 +19,21 @@ use crate::shape::{Shape, Strides};
 /// Elements of a group.
 pub(super) const GROUP: usize = 1024;
 
+/// Where groups are folded to.
+pub(super) enum Target {
+    /// Their cells, with `plane` bytes from plane to plane.
+    Cells { start: *mut u8, plane: usize },
+    /// Each to a state of one cell, in words, `step` bytes behind the last one's; all to the same if that is 0.
+    Slots { next: *mut u8, step: usize },
+}
+
 /// A compiled fold.
 pub(in crate::device::host) struct Fold {
     code: Code,
     map: MapKernel,
-    reduction: Reduction,
-    axes: Vec<usize>,
-    state: StateSpec,
+    pub(super) reduction: Reduction,
+    pub(super) axes: Vec<usize>,
+    pub(super) state: StateSpec,
     loops: FoldLoops,
 }
 
@@ -49,34 +60,61 @@ impl Fold {
         Ok(Fold { code, map: map.clone(), reduction, axes: axes.to_vec(), state, loops })
     }
 
+    /// About how long an element takes, in picoseconds.
+    pub fn picoseconds(&self) -> usize {
+        self.code.picoseconds() + 250
+    }
+
     /// Folds the region of the launch into its output.
     pub fn run(&self, arguments: &Arguments) -> Result<(), Failure> {
-        let shape = &arguments.region.shape;
-        let (cells, strides) = self.cells(shape);
-        let output = &arguments.output;
-        if output.shape().elements() != self.state.planes * cells || output.dtype() != self.state.dtype {
-            let (got, dtype) = (output.shape(), output.dtype());
-            return Err(Failure(format!("a state of {cells} cells doesn't fit in {dtype} {got}")));
-        }
-        let state = Dense::output(output)?;
-        let size = self.state.dtype.size();
-        let identity = identity_bits(self.reduction, self.code.outputs[0]).to_ne_bytes();
-        // SAFETY: the state has that many elements of that size.
-        unsafe {
-            let elements = self.state.planes * cells;
-            copy::strided_run(state.start, size as isize, identity.as_ptr(), 0, elements, size);
-        }
-        let mut frame = Frame::bind(&self.code, &self.map, arguments, &[strides])?;
-        match self.run_length(shape) {
-            Some(run) => self.fold_groups(&mut frame, run, state.start, cells * size),
-            None => self.fold_columns(&mut frame, state.start, cells * size),
+        self.fold_block(arguments, self.run_length(&arguments.region.shape))
+    }
+
+    /// As [`Fold::run`], for a part of a block whose folded innermost axes have runs of `run` elements.
+    pub(super) fn fold_block(&self, arguments: &Arguments, run: Option<usize>) -> Result<(), Failure> {
+        let (cells, strides) = self.cells(&arguments.region.shape);
+        let state = self.blank(&arguments.output, cells)?;
+        let plane = cells * self.state.dtype.size();
+        let mut frame = self.frame(arguments, strides)?;
+        match run {
+            Some(run) => self.fold_groups(&mut frame, run, 0, Target::Cells { start: state.start, plane }),
+            None => self.fold_columns(&mut frame, state.start, plane),
         }
         drop(frame);
         state.store()
     }
 
+    pub(super) fn frame<'a>(
+        &'a self,
+        arguments: &'a Arguments,
+        cells: Strides,
+    ) -> Result<Frame<'a>, Failure> {
+        Frame::bind(&self.code, &self.map, arguments, &[cells])
+    }
+
+    /// A state of nothing.
+    pub(super) fn blank<'a>(&self, output: &'a Block, cells: usize) -> Result<Dense<'a>, Failure> {
+        let elements = self.state.planes * cells;
+        if output.shape().elements() != elements || output.dtype() != self.state.dtype {
+            let (got, dtype) = (output.shape(), output.dtype());
+            return Err(Failure(format!("a state of {cells} cells doesn't fit in {dtype} {got}")));
+        }
+        let state = Dense::output(output)?;
+        let size = self.state.dtype.size();
+        // SAFETY: the state has that many elements of that size.
+        unsafe {
+            copy::strided_run(state.start, size as isize, self.identity().as_ptr(), 0, elements, size);
+        }
+        Ok(state)
+    }
+
+    /// The element of a state of nothing.
+    pub(super) fn identity(&self) -> [u8; 8] {
+        identity_bits(self.reduction, self.code.outputs[0]).to_ne_bytes()
+    }
+
     /// Number of cells, and the step from cell to cell along each axis of the domain.
-    fn cells(&self, shape: &Shape) -> (usize, Strides) {
+    pub(super) fn cells(&self, shape: &Shape) -> (usize, Strides) {
         if let Reduction::Count { bins } = self.reduction {
             return (bins as usize, Strides::from_elem(0, shape.len()));
         }
@@ -90,7 +128,7 @@ impl Fold {
 
     /// Elements in a run of folded innermost axes, or `None` when the innermost axis is kept. Axes of extent 1
     /// don't count.
-    fn run_length(&self, shape: &Shape) -> Option<usize> {
+    pub(super) fn run_length(&self, shape: &Shape) -> Option<usize> {
         let is_count = matches!(self.reduction, Reduction::Count { .. });
         let mut inner = (0..shape.len()).rev().filter(|&axis| shape[axis] != 1).peekable();
         let is_folded = |axis: &usize| is_count || self.axes.contains(axis);
@@ -100,23 +138,32 @@ impl Fold {
         Some(inner.take_while(is_folded).map(|axis| shape[axis]).product())
     }
 
-    fn fold_groups(&self, frame: &mut Frame, run: usize, state: *mut u8, plane: usize) {
+    /// Folds what the frame walks, from element `first`, which begins a group.
+    pub(super) fn fold_groups(&self, frame: &mut Frame, run: usize, first: usize, mut target: Target) {
         let value_size = self.code.outputs[0].size();
         let has_mask = self.code.outputs.len() > 1;
         let (_scratch, areas) = Scratch::with_areas(&[GROUP * value_size, GROUP]);
         let (values, mask) = (areas[0], areas[1]);
-        let (mut filled, mut left) = (0, run);
+        let (mut filled, mut left) = (0, run - first % run.max(1));
         while frame.walk().has_row() {
             frame.begin_row();
-            let (mut at, length) = (0, frame.walk().row_length());
-            while at < length {
-                let n = TILE.min(length - at).min(GROUP - filled).min(left);
+            let Range { start: mut at, end } = frame.walk().row();
+            while at < end {
+                let n = TILE.min(end - at).min(GROUP - filled).min(left);
                 let targets = [values.wrapping_add(filled * value_size), mask.wrapping_add(filled)];
                 frame.tile(at, n, &targets[..self.code.outputs.len()]);
                 (at, filled, left) = (at + n, filled + n, left - n);
                 if filled == GROUP || left == 0 {
-                    let cell = frame.extra_offset(0) as usize * self.state.dtype.size();
-                    self.fold(self.loops.group, values, has_mask.then_some(mask), filled, state, cell, plane);
+                    let (state, plane) = match &mut target {
+                        Target::Cells { start, plane } => {
+                            let cell = frame.extra_offset(0) as usize * self.state.dtype.size();
+                            (start.wrapping_add(cell), *plane)
+                        }
+                        Target::Slots { next, step } => {
+                            (std::mem::replace(next, next.wrapping_add(*step)), size_of::<u64>())
+                        }
+                    };
+                    self.fold(self.loops.group, values, has_mask.then_some(mask), filled, state, plane);
                     filled = 0;
                     left = if left == 0 { run } else { left };
                 }
@@ -137,13 +184,12 @@ impl Fold {
                 let n = TILE.min(length - at);
                 frame.tile(at, n, &targets[..self.code.outputs.len()]);
                 let cell = (frame.extra_offset(0) as usize + at) * self.state.dtype.size();
-                self.fold(self.loops.column, values, mask, n, state, cell, plane);
+                self.fold(self.loops.column, values, mask, n, state.wrapping_add(cell), plane);
             }
             frame.next_row();
         }
     }
 
-    #[allow(clippy::too_many_arguments)]
     fn fold(
         &self,
         run: super::loops::FoldFn,
@@ -151,13 +197,11 @@ impl Fold {
         mask: Option<*mut u8>,
         n: usize,
         state: *mut u8,
-        cell: usize,
         plane: usize,
     ) {
         let bins = if let Reduction::Count { bins } = self.reduction { bins as usize } else { 0 };
         let mask = mask.map_or(std::ptr::null(), <*mut u8>::cast_const);
-        let state = state.wrapping_add(cell);
-        // SAFETY: `n` values and mask bytes were just computed; the state has all its planes behind this cell.
+        // SAFETY: `n` values and mask bytes were just computed; the state has all its planes.
         unsafe { run(FoldArgs { values, mask, n, state, plane, bins }) };
     }
 }

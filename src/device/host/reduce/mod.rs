@@ -18,10 +18,12 @@ mod finish;
 mod fold;
 mod groups;
 mod loops;
+mod split;
 
 pub(super) use combine::combine;
 pub(super) use finish::finish;
 pub(super) use fold::Fold;
+pub(super) use split::FoldCut;
 
 use super::launch::{Failure, byte_strides, pointer};
 use super::{copy, scratch::Scratch};
@@ -57,6 +59,7 @@ impl<'a> Dense<'a> {
                 from,
                 strides,
                 block.dtype().size(),
+                0..block.shape().elements(),
             );
         }
         Ok(dense)
@@ -66,7 +69,8 @@ impl<'a> Dense<'a> {
         if self.scratch.is_some() {
             let (to, strides) = (pointer(self.block)?, byte_strides(self.block));
             let size = self.block.dtype().size();
-            copy::copy_strided(self.block.shape(), to, strides, self.start, self.strides(), size);
+            let shape = self.block.shape();
+            copy::copy_strided(shape, to, strides, self.start, self.strides(), size, 0..shape.elements());
         }
         Ok(())
     }

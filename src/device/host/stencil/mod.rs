@@ -64,4 +64,9 @@ impl StencilCode {
             is_gradient,
         })
     }
+
+    /// Elements that each element is made of.
+    pub fn taps(&self) -> usize {
+        self.reach.len()
+    }
 }

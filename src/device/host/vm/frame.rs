@@ -1,5 +1,7 @@
 //! Code bound to the blocks of one launch.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use super::tiles::{TILE, TileArgs};
@@ -133,6 +135,11 @@ impl<'a> Frame<'a> {
             // SAFETY: every cell has eight bytes.
             unsafe { self.pointers[usize::from(place)].cast::<u64>().write_unaligned(bits.to_le()) };
         }
+    }
+
+    /// Keeps to a span of the region's elements, counted in C order.
+    pub fn keep_to(&mut self, span: Range<usize>) {
+        self.walk.keep_to(span);
     }
 
     /// The walk over rows, which [`Frame::next_row`] moves.

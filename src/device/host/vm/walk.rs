@@ -1,5 +1,7 @@
 //! Walks several strided arrays of one shape in step, row by row in C order.
 
+use std::ops::Range;
+
 use smallvec::SmallVec;
 
 use crate::shape::Strides;
@@ -12,7 +14,9 @@ pub(in crate::device::host) struct Walk {
     strides: SmallVec<[Strides; 6]>,
     index: Extents,
     offsets: SmallVec<[isize; 6]>,
-    rows_left: usize,
+    /// The elements to walk, counted in C order, and the first of the current row.
+    span: Range<usize>,
+    at: usize,
 }
 
 impl Walk {
@@ -24,7 +28,8 @@ impl Walk {
             offsets: SmallVec::from_elem(0, strides.len()),
             strides,
             index: SmallVec::new(),
-            rows_left: 0,
+            span: 0..0,
+            at: 0,
         };
         if merge {
             walk.merge();
@@ -35,8 +40,25 @@ impl Walk {
         }
         let outer = walk.extents.len() - 1;
         walk.index = SmallVec::from_elem(0, outer);
-        walk.rows_left = if walk.row_length() == 0 { 0 } else { walk.extents[..outer].iter().product() };
+        walk.span = 0..walk.extents.iter().product();
         walk
+    }
+
+    /// Keeps to a span of the elements, counted in C order, and goes to the row that holds the first.
+    pub fn keep_to(&mut self, span: Range<usize>) {
+        let length = self.row_length().max(1);
+        let mut row = span.start / length;
+        self.span = span;
+        self.at = row * length;
+        self.offsets.fill(0);
+        for axis in (0..self.index.len()).rev() {
+            let extent = self.extents[axis].max(1);
+            self.index[axis] = row % extent;
+            row /= extent;
+            for (offset, strides) in self.offsets.iter_mut().zip(&self.strides) {
+                *offset += self.index[axis] as isize * strides[axis];
+            }
+        }
     }
 
     fn merge(&mut self) {
@@ -62,6 +84,12 @@ impl Walk {
         }
     }
 
+    /// The elements of the current row that are walked.
+    pub fn row(&self) -> Range<usize> {
+        let end = self.span.end.min(self.at + self.row_length());
+        self.span.start.max(self.at) - self.at..end - self.at
+    }
+
     /// Elements in each row.
     pub fn row_length(&self) -> usize {
         self.extents[self.extents.len() - 1]
@@ -84,12 +112,12 @@ impl Walk {
 
     /// Whether there is a current row.
     pub fn has_row(&self) -> bool {
-        self.rows_left > 0
+        self.at < self.span.end
     }
 
     /// Goes on to the next row.
     pub fn advance(&mut self) {
-        self.rows_left = self.rows_left.saturating_sub(1);
+        self.at += self.row_length();
         for axis in (0..self.index.len()).rev() {
             self.index[axis] += 1;
             let wraps = self.index[axis] == self.extents[axis];
@@ -129,6 +157,26 @@ mod tests {
         assert_eq!(offsets(&[2, 3, 4], &[&[12, 4, 1], &[4, 0, 1]], true), (4, vec![0, 4, 8, 12, 16, 20]));
         assert_eq!(offsets(&[2, 3, 4], &[&[20, 4, 1]], true), (12, vec![0, 20]));
         assert_eq!(offsets(&[2, 3, 4], &[&[12, 4, 1]], false), (4, vec![0, 4, 8, 12, 16, 20]));
+    }
+
+    #[test]
+    fn spans_cover_what_the_whole_walk_does() {
+        let strides = || [[20, 4, 1], [0, 4, 1]].iter().map(|s| Strides::from_slice(s)).collect();
+        for merge in [false, true] {
+            let elements = |spans: &[usize]| {
+                let mut all = Vec::new();
+                for span in spans.windows(2) {
+                    let mut walk = Walk::new(&[3, 2, 4], strides(), merge);
+                    walk.keep_to(span[0]..span[1]);
+                    while walk.has_row() {
+                        all.extend(walk.row().map(|at| walk.offset(0) + at as isize));
+                        walk.advance();
+                    }
+                }
+                all
+            };
+            assert_eq!(elements(&[0, 3, 3, 4, 17, 24]), elements(&[0, 24]));
+        }
     }
 
     #[test]
