@@ -18,10 +18,20 @@ use crate::sync::now;
 
 impl Pool {
     pub(super) fn carry_out(self: &Arc<Self>, todo: Todo) {
-        match todo {
+        let active = match &todo {
+            Todo::Submit(active) | Todo::Prepare(_, active) => active.clone(),
+            Todo::End(_, slot) => slot.active.clone(),
+        };
+        let carried_out = panics::caught(|| match todo {
             Todo::Submit(active) => self.take_in(active),
             Todo::Prepare(run, active) => self.prepare(run, &active),
             Todo::End(run, slot) => self.end(run, *slot),
+        });
+        if let Err(message) = carried_out {
+            let error = ExecError::Broken { message };
+            self.close(&error);
+            // Nobody else knows of a run that was about to be taken in or to end.
+            active.done.tell(Err(error));
         }
     }
 
@@ -35,6 +45,10 @@ impl Pool {
         self.listen(&active);
         let mut guard = self.lock();
         let core = &mut *guard;
+        if core.is_over {
+            drop(guard);
+            return self.told(&active, Err(ExecError::Cancelled));
+        }
         let standing = Standing { priority: active.options.priority, depth: active.depth };
         match core.reactor.submit(tasks, standing, &mut core.commands) {
             Ok(run) => {

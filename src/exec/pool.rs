@@ -24,6 +24,7 @@ use crate::exec::trace::Traced;
 use crate::exec::values::Values;
 use crate::ids::StepId;
 use crate::machine::DeviceId;
+use crate::panics;
 use crate::reactor::{Command, Event, Ledger, Reactor, RunId};
 use crate::steps::{Lane, Plan, TransferEdge};
 use crate::sync::{self, AtomicBool, Condvar, Mutex, MutexGuard, now, pause};
@@ -236,20 +237,30 @@ impl Pool {
         self.wake_others(&core);
     }
 
-    /// Ends all runs and all workers; whoever waits is told `error`.
+    /// Ends all runs and all workers; whoever waits is told `error`. A run that a worker is about to take in or to end is
+    /// told by that one.
     pub(super) fn close(&self, error: &ExecError) {
         let mut core = self.lock();
         core.is_over = true;
-        let runs: Vec<Arc<Active>> = core.runs.drain(..).flatten().map(|slot| slot.active).collect();
-        let waiting = core.todo.drain(..).map(|todo| match todo {
-            Todo::Submit(active) | Todo::Prepare(_, active) => active,
-            Todo::End(_, slot) => slot.active,
-        });
-        let runs: Vec<Arc<Active>> = waiting.chain(runs).collect();
+        let mut slots: Vec<Slot> = core.runs.iter_mut().filter_map(Option::take).collect();
+        let todo = std::mem::take(&mut core.todo);
         drop(core);
         self.wake.iter().chain([&self.wake_helpers]).for_each(Condvar::notify_all);
         self.timer.close();
-        runs.iter().for_each(|active| active.done.tell(Err(error.clone())));
+        for todo in todo {
+            match todo {
+                Todo::Submit(active) => active.done.tell(Err(error.clone())),
+                // That run has a slot.
+                Todo::Prepare(..) => {}
+                Todo::End(_, slot) => slots.push(*slot),
+            }
+        }
+        for mut slot in slots {
+            // Destructors that panic, or look at the engine: nothing for under the lock, nor what others wait for.
+            let _ = slot.values.clear();
+            slot.active.done.tell(Err(error.clone()));
+            let _ = panics::caught(|| drop(slot));
+        }
     }
 
     /// Tells the reactor of something that no worker reports; nothing if the run is over.

@@ -333,6 +333,10 @@ impl Worker {
                     continue;
                 }
                 End::Untried => {
+                    if active.control.is_cancelled() {
+                        // Whoever cancels is about to tell; until then it would be given out over and over.
+                        reactor.on_events(&[Event::Cancel(run)], commands);
+                    }
                     reactor.on_events(&[Event::Untried { run, step, grant }], commands);
                     continue;
                 }

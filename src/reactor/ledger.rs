@@ -100,6 +100,13 @@ impl Ledger {
         }
     }
 
+    /// Memories beyond the budgets have no limit: there are at least so many.
+    pub(super) fn extend(&mut self, memories: usize) {
+        if self.memories.len() < memories {
+            self.memories.resize_with(memories, Account::default);
+        }
+    }
+
     /// What a run that asks for this much of a memory keeps in reserve at first.
     fn reserve_of(&self, memory: usize, demand: &Demand) -> u64 {
         if self.needs_profile(memory, demand) { demand.peak } else { demand.total }

@@ -124,6 +124,7 @@ impl Reactor {
         standing: Standing,
         commands: &mut Vec<Command>,
     ) -> Result<RunId, Refusal> {
+        self.ledger.extend(tasks.demands().len());
         if !self.ledger.could_give(&tasks) {
             return Err(Refusal::Resources);
         }

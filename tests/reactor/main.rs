@@ -67,6 +67,15 @@ fn memory_that_gives_out_for_a_step_alone_ends_its_run() {
 }
 
 #[test]
+fn a_memory_that_the_book_does_not_know_has_no_limit() {
+    let mut reactor = Reactor::new(Ledger::new(&[], &[2_000_000], 1), 1);
+    let mut commands = Vec::new();
+    let tasks = Arc::new(Tasks::new(Arc::new(random_plan(&mut Random(1)))));
+    let run = reactor.submit(tasks, Standing::default(), &mut commands).unwrap();
+    assert_eq!(commands, [Command::Begin(run)]);
+}
+
+#[test]
 fn runs_share_one_book() {
     for seed in 0..10_000 {
         let mut random = Random(seed ^ 0xBEEF);

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use shuttle::rand::Rng;
 use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::thread;
 
-use super::runs::diamond;
-use super::stage::{Counted, Stage, asking, layer, number};
+use super::runs::{diamond, nesting};
+use super::stage::{Counted, Stage, asking, layer, machine, number};
 use super::{ALWAYS, NEVER, RETRIES, explore};
 use crate::annotate::annotate;
 use crate::collections::Delayed;
+use crate::device::sim::FaultPlan;
 use crate::exec::engine::Outcome;
 use crate::exec::{Control, ExecError, StepError};
 
@@ -162,25 +164,99 @@ fn an_attempt_is_given_up_on(threads: usize) {
 
 #[test]
 fn the_engine_is_dropped_under_way() {
+    // Of runs that have room beside each other, and of one that waits for another.
+    for play in [|| the_engine_is_dropped("1 KiB"), || the_engine_is_dropped("700 KiB")] {
+        explore(NEVER, play);
+    }
+}
+
+fn the_engine_is_dropped(memory: &str) {
+    let stage = Stage::on(machine("cpu-only"), 2, Some(1 << 20), FaultPlan::none());
+    let runs: Vec<_> = [1, 10]
+        .map(|number| {
+            let diamond = annotate(asking("memory", memory), || diamond(&stage, number));
+            (number, stage.submit(&stage.plan(&[layer(&diamond)]), &Control::new()))
+        })
+        .into_iter()
+        .collect();
+    let waiters: Vec<_> = runs
+        .into_iter()
+        .map(|(number, running)| thread::spawn(move || is_right_or_cancelled(&running.wait(), 5 * number)))
+        .collect();
+    // Whoever waits has a handle on the pool, and no engine.
+    let Stage { engine, set } = stage;
+    drop(engine);
+    waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    set.is_empty();
+}
+
+/// Outer steps wait for runs of their own when somebody cancels the outer run.
+#[test]
+fn cancelled_while_nested_work_is_under_way() {
+    for play in [|| cancelled_around_nested_work(1), || cancelled_around_nested_work(2)] {
+        explore(NEVER, play);
+    }
+}
+
+fn cancelled_around_nested_work(threads: usize) {
+    let stage = Stage::new(threads);
+    let plan = stage.plan(&[layer(&nesting(&stage, 1))]);
+    let control = Control::new();
+    let handle = control.clone();
+    let canceller = thread::spawn(move || handle.cancel());
+    is_right_or_cancelled(&stage.run(&plan, &control), 5);
+    canceller.join().unwrap();
+    drop(plan);
+    stage.end();
+}
+
+#[test]
+fn the_engine_is_dropped_while_a_step_waits() {
+    for play in [|| the_engine_is_dropped_around(1), || the_engine_is_dropped_around(2)] {
+        explore(NEVER, play);
+    }
+}
+
+fn the_engine_is_dropped_around(threads: usize) {
+    let stage = Stage::new(threads);
+    let running = stage.submit(&stage.plan(&[layer(&nesting(&stage, 1))]), &Control::new());
+    let waiter = thread::spawn(move || {
+        // A step that begins just then finds no engine.
+        if let Err(error) = running.wait() {
+            assert!(matches!(error, ExecError::Cancelled | ExecError::Step { .. }), "{error}");
+        }
+    });
+    let pool = Arc::downgrade(&stage.engine.pool);
+    drop(stage);
+    waiter.join().unwrap();
+    // The step may have been the last to have the engine: then its own worker isn't waited for.
+    while pool.strong_count() > 0 {
+        thread::yield_now();
+    }
+}
+
+/// A run waits for room that another has, and either is cancelled.
+#[test]
+fn a_run_waits_for_room() {
     explore(NEVER, || {
-        let stage = Stage::new(2);
-        let runs: Vec<_> = [1, 10]
-            .map(|number| {
-                let plan = stage.plan(&[layer(&diamond(&stage, number))]);
-                (number, stage.submit(&plan, &Control::new()))
-            })
-            .into_iter()
-            .collect();
-        let waiters: Vec<_> = runs
-            .into_iter()
-            .map(|(number, running)| {
-                thread::spawn(move || is_right_or_cancelled(&running.wait(), 5 * number))
-            })
-            .collect();
-        // Whoever waits has a handle on the pool, and no engine.
-        let Stage { engine, set } = stage;
-        drop(engine);
-        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
-        set.is_empty();
+        let stage = Stage::on(machine("cpu-only"), 2, Some(1 << 20), FaultPlan::none());
+        let (first, second) = (Control::new(), Control::new());
+        let handles = [first.clone(), second.clone()];
+        let other = stage.clone();
+        let large = |stage: &Stage, number| {
+            let call = annotate(asking("memory", "700 KiB"), || diamond(stage, number));
+            stage.plan(&[layer(&call)])
+        };
+        let plan = large(&stage, 1);
+        let waiter = thread::spawn(move || {
+            let plan = large(&other, 10);
+            is_right_or_cancelled(&other.run(&plan, &second), 50);
+        });
+        let canceller = thread::spawn(move || handles[shuttle::rand::thread_rng().gen_range(0..2)].cancel());
+        is_right_or_cancelled(&stage.run(&plan, &first), 5);
+        waiter.join().unwrap();
+        canceller.join().unwrap();
+        drop(plan);
+        stage.end();
     });
 }

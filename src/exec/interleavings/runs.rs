@@ -97,22 +97,24 @@ fn nested_work() {
     }
 }
 
+/// A step that runs a diamond.
+pub(super) fn nesting(stage: &Stage, number: u64) -> Delayed<Counted> {
+    let licensed = || asking("resources", serde_json::json!({"licence": 1}));
+    let (engine, set) = (Arc::downgrade(&stage.engine), stage.set.clone());
+    annotate(licensed(), || {
+        Delayed::<Counted>::try_call("outer", (), move || {
+            let Some(engine) = engine.upgrade() else { return Err("the engine is gone".to_owned()) };
+            let stage = Stage { engine, set: set.clone() };
+            let inner = annotate(licensed(), || diamond(&stage, number));
+            let number = stage.number(&inner).map_err(|error| error.to_string())?;
+            Ok(stage.counted(number))
+        })
+    })
+}
+
 fn nested_work_on(threads: usize) {
     let stage = Stage::new(threads);
-    let outer = |number: u64| {
-        let (engine, set) = (Arc::downgrade(&stage.engine), stage.set.clone());
-        annotate(asking("resources", serde_json::json!({"licence": 1})), || {
-            Delayed::<Counted>::call("outer", (), move || {
-                let stage = Stage { engine: engine.upgrade().unwrap(), set: set.clone() };
-                let inner = annotate(asking("resources", serde_json::json!({"licence": 1})), || {
-                    diamond(&stage, number)
-                });
-                let number = stage.number(&inner).unwrap();
-                stage.counted(number)
-            })
-        })
-    };
-    let (left, right) = (outer(1), outer(2));
+    let (left, right) = (nesting(&stage, 1), nesting(&stage, 2));
     let sum = Delayed::<Counted>::call("sum", (&left, &right), |left: &Counted, right: &Counted| {
         left.with(left.number + right.number)
     });
