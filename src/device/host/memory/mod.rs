@@ -325,7 +325,7 @@ mod tests {
             for at in 0..400 {
                 let sizes = [100, 5_000, PIECE, 64 << 10, (64 << 10) + 4_160, HUGE_PAGE, 2 * HUGE_PAGE + 64];
                 let size = sizes[random(&mut state) % sizes.len()];
-                let wants_room = random(&mut state) % 3 > 0;
+                let wants_room = !random(&mut state).is_multiple_of(3);
                 let used: usize = alive.iter().map(|(buffer, _)| buffer.bytes()).sum();
                 match memory.allocate(size) {
                     Ok(buffer) if wants_room => {
