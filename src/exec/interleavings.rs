@@ -22,7 +22,7 @@ use shuttle::{Config, FailurePersistence, Runner};
 
 /// Seeds of each test, and schedules of each seed.
 const SEEDS: u64 = 50;
-const SOAK_SEEDS: u64 = 2_000;
+const SOAK_SEEDS: u64 = 500;
 const SCHEDULES: usize = 20;
 /// Where the order of threads changes in a schedule of every other seed, at most.
 const CHANGES: usize = 3;
