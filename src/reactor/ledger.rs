@@ -6,8 +6,8 @@
 //! step that hasn't started, the *head*, may always start once it fits; another one may overtake it only if adding
 //! its bytes to the profile of all steps before its own place keeps the rule. Two limits on overtakers don't touch
 //! the proof, since the head obeys neither: the next steps of the plan keep a claim on their bytes, so that a large
-//! one isn't starved by small ones, and overtakers hold no more than some chunks for each worker, so that producers
-//! don't run away from slow consumers.
+//! one isn't starved by small ones, and overtakers hold no more than some chunks for each worker, or than the plan's own
+//! order holds at once, so that producers don't run away from slow consumers.
 //!
 //! *Held bytes* are those of values that are alive and of steps that run. The *profile* of a memory says for each
 //! step how many bytes are held when it runs, if everything before it is done by then.
@@ -24,8 +24,6 @@ use crate::reactor::tasks::{Demand, Need, Tasks};
 
 /// Overtakers may be ahead by at most this many of the usual allocations for each worker.
 const AHEAD_PER_WORKER: u64 = 16;
-/// So much they may always hold: less is nothing to keep a worker idle for.
-const AHEAD_ALWAYS: u64 = 64 << 10;
 /// How many of the next steps keep a claim on their bytes, for each worker.
 const CLAIMS_PER_WORKER: usize = 2;
 /// A plan that takes no more than this part of a budget keeps all of that in reserve, and needs no profile.
@@ -178,8 +176,9 @@ impl Ledger {
             share.reserve = reserve;
             return true;
         }
+        // A plan that holds many values even in its own order isn't kept from as many more.
         let chunks = AHEAD_PER_WORKER * self.workers as u64 * share.demand.usual.max(bytes);
-        if share.ahead + bytes > chunks.max(AHEAD_ALWAYS) {
+        if share.ahead + bytes > chunks.max(share.demand.planned) {
             return false;
         }
         let (Some(budget), Some(profile)) = (account.budget, &mut share.profile) else { return true };

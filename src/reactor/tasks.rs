@@ -74,6 +74,8 @@ pub struct Demand {
     pub results: u64,
     /// Bytes held at once when steps run one after the other in planned order; results included.
     pub peak: u64,
+    /// What the plan says that its own order holds at once, beside results.
+    pub planned: u64,
     /// Bytes of all values, all scratch and all results: more is never held.
     pub total: u64,
     /// What nine of ten steps that allocate stay within.
@@ -260,7 +262,9 @@ impl Tasks {
 
     fn demand_on(&self, memory: u16) -> Demand {
         let planned = &self.plan.memories[usize::from(memory)];
-        let mut demand = Demand { results: planned.results.0, ..Demand::default() };
+        let results = planned.results.0;
+        let beside = planned.peak.0.saturating_sub(results);
+        let mut demand = Demand { results, planned: beside, ..Demand::default() };
         let mut steps_of = vec![0u64; self.classes.len()];
         self.plan.steps.class_of().iter().for_each(|&class| steps_of[class as usize] += 1);
         let mut sizes: Vec<(u64, u64)> = Vec::new();
