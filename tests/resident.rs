@@ -30,7 +30,8 @@ fn a_rechunk_of_more_than_its_budget_is_resident_within_it() {
     let x = Array::random(Distribution::Normal, [2 * side, side], DType::F64, 2).rechunk(&[64, side]);
     let x = (x.sin() + 2.0).named("made").rechunk(&[2 * side, 32]).std(0, &Over::axis(0));
     let memory = Some(Bytes(BUDGET));
-    let session = Session::new(Config { threads: Some(2), cpu_only: Some(true), memory, ..Config::default() });
+    let session =
+        Session::new(Config { threads: Some(2), cpu_only: Some(true), memory, ..Config::default() });
     let prepared = session.prepare(&[x.layer().unwrap().clone()]).unwrap();
     // Without the record of the process's peak there is nothing to hold against the budget.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();

@@ -5,6 +5,11 @@
 //! tasks: neighbours don't depend on each other. It holds a little more, and under small budgets moves much more,
 //! so that the narrow order stays a candidate. *Slack* is budget that the walk leaves alone: it moves more, and
 //! workers wait less where the plan's profile is flat.
+//!
+//! What is chosen doesn't depend on which order was tried first.
+
+use std::panic::resume_unwind;
+use std::thread::{Builder, ScopedJoinHandle};
 
 use crate::plan::memory::moves::{Moves, Refusal, walk};
 use crate::plan::memory::narrow::narrowest;
@@ -16,6 +21,9 @@ use crate::simulate::{play, sequential_peaks};
 
 /// Plans of more tasks try the narrowest and the widest order only.
 const TASKS_MANY: usize = 20_000;
+
+/// Plans of more tasks try their orders on threads beside each other.
+const TASKS_FEW: usize = 2_000;
 
 /// A plan that moves less is preferred to one that is faster by no more than this.
 const NEARLY: f64 = 1.05;
@@ -31,34 +39,68 @@ pub fn best(
     scope: Scope<'_>,
 ) -> Result<(u64, Moves), Refusal> {
     let workers = scope.settings.threads as u32;
-    let is_large = view.datum.len() > TASKS_MANY;
+    let count = view.datum.len();
     let block = usual_block(view);
     let narrow = narrowest(view, given, priority, &memories(scope));
-    let (mut found, mut refused) = (Vec::new(), None);
-    for width in widths(workers, is_large) {
+    let of_width = |width: u32| {
         let order = match width {
             1 => narrow.clone(),
             _ => order::keeping_priority(view.tasks, &widened(view, &narrow, width, block), priority),
         };
-        let all = u64::from(workers - 1) * block;
-        let slacks = [0, all / 2, all];
-        let mut tried = None;
-        for slack in slacks.into_iter().filter(|&slack| !is_large || slack != all / 2) {
-            match with_slack(view, &order, slack) {
-                Ok((_, used)) if tried == Some(used) => {}
-                Ok((moves, used)) => {
-                    tried = Some(used);
-                    let nanos = play(&scene(view, &moves, &view.budgets, workers)).nanos;
-                    found.push((nanos, moves));
-                }
-                Err(refusal) => {
-                    refused.get_or_insert(refusal);
-                    break;
-                }
+        with_slacks(view, &order, workers, block)
+    };
+    let widths = widths(workers, count > TASKS_MANY);
+    let tried = if count > TASKS_FEW { side_by_side(&widths, of_width) } else { in_turn(&widths, of_width) };
+    let (found, refused): (Vec<_>, Vec<_>) = tried.into_iter().unzip();
+    let refused = refused.into_iter().flatten().next();
+    let found = found.into_iter().flatten().collect();
+    choose(found).ok_or(refused.unwrap_or(Refusal { task: 0, memory: 0, needs: 0, fixed: 0 }))
+}
+
+/// Walks of one order with more and more slack, each with its play's nanoseconds, up to the first that is refused.
+fn with_slacks(
+    view: &View<'_>,
+    order: &[u32],
+    workers: u32,
+    block: u64,
+) -> (Vec<(u64, Moves)>, Option<Refusal>) {
+    let is_large = view.datum.len() > TASKS_MANY;
+    let all = u64::from(workers - 1) * block;
+    let slacks = [0, all / 2, all].into_iter().filter(|&slack| !is_large || slack != all / 2);
+    let (mut found, mut tried) = (Vec::new(), None);
+    for slack in slacks {
+        match with_slack(view, order, slack) {
+            Ok((_, used)) if tried == Some(used) => {}
+            Ok((moves, used)) => {
+                tried = Some(used);
+                let nanos = play(&scene(view, &moves, &view.budgets, workers)).nanos;
+                found.push((nanos, moves));
             }
+            Err(refusal) => return (found, Some(refusal)),
         }
     }
-    choose(found).ok_or(refused.unwrap_or(Refusal { task: 0, memory: 0, needs: 0, fixed: 0 }))
+    (found, None)
+}
+
+fn in_turn<T>(widths: &[u32], of_width: impl Fn(u32) -> T) -> Vec<T> {
+    widths.iter().map(|&width| of_width(width)).collect()
+}
+
+/// As [`in_turn`], with a thread for each width where the system has one.
+fn side_by_side<T: Send>(widths: &[u32], of_width: impl Fn(u32) -> T + Sync) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let of_width = &of_width;
+        let begun = |&width: &u32| {
+            let thread = Builder::new().spawn_scoped(scope, move || of_width(width));
+            thread.map_err(|_| width)
+        };
+        let begun: Vec<_> = widths.iter().map(begun).collect();
+        let result = |begun: Result<ScopedJoinHandle<'_, T>, u32>| match begun {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(width) => of_width(width),
+        };
+        begun.into_iter().map(result).collect()
+    })
 }
 
 /// Whether a walk is to be preferred to another.

@@ -165,21 +165,31 @@ impl State {
         }
     }
 
-    /// Gives memory of the pool back until all that is held fits in `limit`: whole regions first, large ones before
-    /// small ones. What is returned is the caller's to free, without the lock.
+    /// Gives memory of the pool back until all that is held fits in `limit`: whole regions while that much is too much,
+    /// large ones first, and then no more than must go. What is returned is the caller's to free, without the lock.
     fn trim(&mut self, limit: usize) -> Vec<Allocation> {
         let mut dropped = Vec::new();
         while self.used + self.pooled > limit {
+            let over = self.used + self.pooled - limit;
             let largest = self.regions.keys().next_back().copied();
-            if let Some(region) = largest.and_then(|size| pop(&mut self.regions, size)) {
+            let whole = largest.filter(|&size| size <= over);
+            if let Some(region) = whole.and_then(|size| pop(&mut self.regions, size)) {
                 self.pooled -= region.touched;
                 dropped.push(Allocation::Region(region));
-            } else if let Some((&size, _)) = self.tiny.last_key_value() {
+            } else if let Some(cooled) = self.slabs.cool() {
+                self.pooled -= cooled;
+            } else if let Some(mut region) = largest.and_then(|size| pop(&mut self.regions, size)) {
+                self.pooled -= region.touched;
+                if region.shrink(over) {
+                    self.pooled += region.touched;
+                    self.regions.entry(region.size).or_default().push(region);
+                } else {
+                    dropped.push(Allocation::Region(region));
+                }
+            } else {
+                let Some((&size, _)) = self.tiny.last_key_value() else { break };
                 self.pooled -= size;
                 dropped.extend(pop(&mut self.tiny, size).map(Allocation::Tiny));
-            } else {
-                let Some(cooled) = self.slabs.cool() else { break };
-                self.pooled -= cooled;
             }
         }
         dropped
@@ -367,6 +377,25 @@ mod tests {
         drop(pieces);
         assert_eq!(memory.pooled(), 4 << 20);
         assert_eq!(memory.allocate(4 << 20).unwrap().host_pointer().unwrap() as usize, start);
+    }
+
+    #[test]
+    fn a_little_room_costs_no_large_buffer() {
+        let memory = HostMemory::new(Some(8 << 20));
+        let other = memory.allocate(4 << 20).unwrap();
+        let start = {
+            let large = memory.allocate(4 << 20).unwrap();
+            fill(&large, 1);
+            large.host_pointer().unwrap()
+        };
+        let tiny = memory.allocate(100).unwrap();
+        assert_eq!(memory.used() + memory.pooled(), (8 << 20) + 128 - (64 << 10), "no more goes than must");
+        drop((tiny, other));
+        let again = [memory.allocate(4 << 20).unwrap(), memory.allocate(4 << 20).unwrap()];
+        assert!(
+            again.iter().any(|buffer| buffer.host_pointer() == Some(start)),
+            "what was the large buffer's"
+        );
     }
 
     #[test]

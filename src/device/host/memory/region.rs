@@ -8,6 +8,8 @@ use memmap2::UncheckedAdvice;
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 /// What the operating system takes back at least.
 const PAGE: usize = 4096;
+/// Regions shrink to multiples of this.
+const SHRINK: usize = 64 << 10;
 
 /// A map of its own, from a border of huge pages.
 pub(super) struct Region {
@@ -47,6 +49,16 @@ impl Region {
 
     pub(super) fn start(&self) -> *mut u8 {
         self.map.as_ptr().wrapping_add(self.skip).cast_mut()
+    }
+
+    /// Gives `bytes` of the memory that a region holds which is nobody's back, or somewhat more; whether it could be, and
+    /// some is left.
+    pub(super) fn shrink(&mut self, bytes: usize) -> bool {
+        let left = self.touched.saturating_sub(bytes) / SHRINK * SHRINK;
+        // SAFETY: the region is nobody's.
+        let is_done = left > 0 && unsafe { self.give_back(left, self.size - left) };
+        self.touched = left;
+        is_done
     }
 
     /// Gives the memory of a part back; whether it could be. What was in it is lost, but for pages on the part's border.

@@ -61,12 +61,12 @@ impl Slabs {
 
     /// Cuts a region into pieces of this size; how much memory these hold.
     pub(super) fn cut(&mut self, region: Region, size: usize) -> usize {
-        let pieces = region.size / size;
+        let (pieces, touched) = (region.size / size, region.touched / size);
         // The first are taken first.
-        let all: Vec<u32> = (0..pieces as u32).rev().collect();
-        let (warm, cold) = if region.touched == 0 { (Vec::new(), all) } else { (all, Vec::new()) };
-        // SAFETY: what is left at the end is nobody's.
-        unsafe { region.give_back(pieces * size, region.size - pieces * size) };
+        let warm: Vec<u32> = (0..touched as u32).rev().collect();
+        let cold = (touched as u32..pieces as u32).rev().collect();
+        // SAFETY: the region is nobody's.
+        unsafe { region.give_back(touched * size, region.size - touched * size) };
         let held = warm.len() * size;
         let slab = Slab { region, size, alive: 0, warm, cold };
         let at = self.unused.pop().unwrap_or(self.all.len() as u32);
