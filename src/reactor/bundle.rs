@@ -22,6 +22,8 @@ struct Bundle<'a> {
     resources: &'a [(u16, u64)],
     /// What its steps take together.
     nanoseconds: u32,
+    /// What they hold together.
+    bytes: u64,
     /// How many of them were ready, and so could have been others'.
     ready: usize,
 }
@@ -40,7 +42,7 @@ impl Reactor {
         let Some(mut step) = picked else { return false };
         let &Class { queue, takes, .. } = tasks.class(step);
         let resources = tasks.resources(step);
-        let mut bundle = Bundle { lane, queue, resources, nanoseconds: 0, ready: 1 };
+        let mut bundle = Bundle { lane, queue, resources, nanoseconds: 0, bytes: 0, ready: 1 };
         let grant = if takes { self.grants.open(resources) } else { GrantId::NONE };
         picker.ledger.take(resources);
         let first = commands.len();
@@ -48,6 +50,9 @@ impl Reactor {
         loop {
             picker.met(step);
             start(picker.ledger, tasks, picker.run, step);
+            if commands.len() > first {
+                picker.run.bundle(tasks, step);
+            }
             self.grants.add(grant);
             commands.push(Command::Run { run: id, step: StepId(step), grant });
             if commands.len() - first == usize::from(room) || !bundle.goes_on_after(&picker, step) {
@@ -78,6 +83,7 @@ impl<'a> Bundle<'a> {
         let &Class { queue, alone, takes_custom, .. } = picker.tasks.class(step);
         let cost = picker.run.queue(queue).cost;
         self.nanoseconds = self.nanoseconds.saturating_add(cost);
+        self.bytes = self.bytes.saturating_add(picker.tasks.need(step).bytes());
         match self.lane {
             0 => !alone && cost > 0 && self.nanoseconds < BUNDLE_NANOSECONDS,
             // A device's steps are under way together.
@@ -114,11 +120,15 @@ impl<'a> Bundle<'a> {
     fn fits(&self, picker: &mut Picker<'_>, step: u32) -> bool {
         let &Class { queue, lane, alone, .. } = picker.tasks.class(step);
         let cost = picker.run.queue(queue).cost;
+        let need = picker.tasks.need(step);
+        let share = &picker.run.shares[usize::from(need.memory)];
+        let has_reach = picker.ledger.may_bundle(share, need.bytes(), self.bytes + need.bytes());
         let is_short =
             self.lane != 0 || cost > 0 && self.nanoseconds.saturating_add(cost) <= BUNDLE_NANOSECONDS;
         lane == self.lane
             && !alone
             && is_short
+            && has_reach
             && picker.tasks.resources(step) == self.resources
             && picker.has_memory(step)
     }

@@ -77,6 +77,7 @@ impl Reactor {
         let Some(Slot { tasks, run }) = self.runs[id.0 as usize].as_mut() else { return };
         let (need, at) = (tasks.need(step), step as usize);
         debug_assert_eq!(run.states[at].stage(), StepState::RUNNING);
+        run.unbundle(tasks, step);
         let ahead = run.states[at].is_ahead();
         self.ledger.fail(&mut run.shares[usize::from(need.memory)], step, need, ahead, run.head);
         run.running -= 1;

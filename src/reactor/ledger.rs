@@ -66,6 +66,8 @@ pub(super) struct Share {
     peak: u64,
     /// Held by overtakers that the head hasn't reached.
     pub(super) ahead: u64,
+    /// Held by steps of bundles that aren't reported, but for the first of each: they come one after the other.
+    pub(super) bundled: u64,
     /// What it keeps in reserve: at least what it will still hold at once.
     pub(super) reserve: u64,
     demand: Demand,
@@ -134,7 +136,16 @@ impl Ledger {
             account.held += demand.results;
             account.peak = account.peak.max(account.held);
             let (held, peak) = (demand.results, demand.results);
-            Share { held, peak, ahead: 0, reserve, demand: *demand, profile, no_short_way_before: 0 }
+            Share {
+                held,
+                peak,
+                ahead: 0,
+                bundled: 0,
+                reserve,
+                demand: *demand,
+                profile,
+                no_short_way_before: 0,
+            }
         };
         tasks.demands().iter().enumerate().map(open).collect()
     }
@@ -176,9 +187,7 @@ impl Ledger {
             share.reserve = reserve;
             return true;
         }
-        // A plan that holds many values even in its own order isn't kept from as many more.
-        let chunks = AHEAD_PER_WORKER * self.workers as u64 * share.demand.usual.max(bytes);
-        if share.ahead + bytes > chunks.max(share.demand.planned) {
+        if share.ahead + share.bundled + bytes > reach(self.workers, share, bytes) {
             return false;
         }
         let (Some(budget), Some(profile)) = (account.budget, &mut share.profile) else { return true };
@@ -201,6 +210,14 @@ impl Ledger {
         account.reserved = account.reserved - share.reserve + reserve;
         share.reserve = reserve;
         true
+    }
+
+    /// Whether a bundle may hold `bundle` bytes, with the `bytes` of its last step: what its steps make is freed only
+    /// when it is reported, also in planned order. Others are left room for theirs.
+    pub(super) fn may_bundle(&self, share: &Share, bytes: u64, bundle: u64) -> bool {
+        let reach = reach(self.workers, share, bytes);
+        let all = share.ahead.saturating_add(share.bundled).saturating_add(bytes);
+        bytes == 0 || all <= reach && bundle.saturating_mul(self.workers as u64) <= reach
     }
 
     /// Gives back what a run keeps in reserve and can't need any more.
@@ -360,6 +377,13 @@ impl Share {
             profile.add(from, to, amount);
         }
     }
+}
+
+/// How many bytes may be held out of planned order. A plan that holds many values even in that order isn't kept from as
+/// many more.
+fn reach(workers: usize, share: &Share, bytes: u64) -> u64 {
+    let chunks = AHEAD_PER_WORKER * workers as u64 * share.demand.usual.max(bytes);
+    chunks.max(share.demand.planned)
 }
 
 /// Bytes that the next unstarted steps will take, of those before `step`. Looks at a bounded number of steps: claims that

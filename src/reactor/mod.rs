@@ -297,6 +297,7 @@ impl Reactor {
         let Some(Slot { tasks, run }) = self.runs[id.0 as usize].as_mut() else { return };
         let at = step as usize;
         debug_assert_eq!(run.states[at].stage(), StepState::RUNNING);
+        run.unbundle(tasks, step);
         let ahead = run.states[at].is_ahead();
         run.states[at] = StepState::DONE.ahead(ahead);
         run.running -= 1;

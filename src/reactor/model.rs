@@ -407,7 +407,13 @@ fn add_run(run: &Run, key: &mut Vec<u64>) {
     key.extend((0..run.states.len() as u32).map(|step| u64::from(run.failures(StepId(step)))));
     key.extend(run.queues.iter().map(|queue| u64::from(queue.bypasses) << 32 | u64::from(queue.cost)));
     for share in &run.shares {
-        key.extend([share.held, share.ahead, share.reserve, u64::from(share.no_short_way_before)]);
+        key.extend([
+            share.held,
+            share.ahead,
+            share.bundled,
+            share.reserve,
+            u64::from(share.no_short_way_before),
+        ]);
     }
 }
 

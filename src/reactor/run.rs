@@ -53,7 +53,7 @@ pub(super) enum Phase {
     Complete,
 }
 
-/// Where a step is, and whether the ledger counts its bytes as ahead of the head.
+/// Where a step is, and whether the ledger counts its bytes as ahead of the head, or as a bundle's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StepState(u8);
 
@@ -64,9 +64,18 @@ impl StepState {
     pub(super) const BACKING_OFF: StepState = StepState(3);
     pub(super) const DONE: StepState = StepState(4);
     const AHEAD: u8 = 8;
+    const BUNDLED: u8 = 16;
 
     pub(super) fn stage(self) -> StepState {
-        StepState(self.0 & !Self::AHEAD)
+        StepState(self.0 & !(Self::AHEAD | Self::BUNDLED))
+    }
+
+    pub(super) fn is_bundled(self) -> bool {
+        self.0 & Self::BUNDLED != 0
+    }
+
+    pub(super) fn bundled(self) -> StepState {
+        StepState(self.0 | Self::BUNDLED)
     }
 
     pub(super) fn is_ahead(self) -> bool {
@@ -74,7 +83,7 @@ impl StepState {
     }
 
     pub(super) fn ahead(self, ahead: bool) -> StepState {
-        StepState(self.stage().0 | if ahead { Self::AHEAD } else { 0 })
+        StepState(self.0 & !Self::AHEAD | if ahead { Self::AHEAD } else { 0 })
     }
 
     #[cfg(test)]
@@ -204,7 +213,7 @@ impl Run {
                 let need = tasks.need(self.head);
                 let held = if state.stage() == StepState::RUNNING { need.bytes() } else { need.value };
                 self.shares[usize::from(need.memory)].passed(held);
-                self.states[self.head as usize] = state.stage();
+                self.states[self.head as usize] = state.ahead(false);
             }
             self.head += 1;
         }
@@ -266,6 +275,21 @@ impl Run {
     pub(super) fn take_back(&mut self, tasks: &Tasks, step: u32) {
         for at in tasks.followers().range(step) {
             self.waiting[tasks.followers().item(at) as usize] += 1;
+        }
+    }
+
+    /// A step that has just started is one of a bundle, and not the first.
+    pub(super) fn bundle(&mut self, tasks: &Tasks, step: u32) {
+        let need = tasks.need(step);
+        self.shares[usize::from(need.memory)].bundled += need.bytes();
+        self.states[step as usize] = self.states[step as usize].bundled();
+    }
+
+    /// It has ended.
+    pub(super) fn unbundle(&mut self, tasks: &Tasks, step: u32) {
+        if self.states[step as usize].is_bundled() {
+            let need = tasks.need(step);
+            self.shares[usize::from(need.memory)].bundled -= need.bytes();
         }
     }
 
