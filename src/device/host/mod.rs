@@ -5,7 +5,7 @@
 //!
 //! - [`compiler`]: kernels become programs.
 //! - `vm`: maps, as code over tiles; `stencil` and `random` are steps of it.
-//! - `reduce`: folds and what follows them. `copy`: strided copies. `split`: launches in [parts](crate::parts).
+//! - `reduce`: folds and what follows them. `copy`: strided copies. `split`: launches in parts.
 //! - [`isa`]: loops compiled for several instruction sets. [`memory`]: the pool of buffers.
 
 pub mod compiler;

@@ -1,7 +1,7 @@
 //! The host's memory: aligned buffers from a pool, inside a hard limit.
 //!
-//! Buffers of 2 MiB and more are [regions](region) of their own that ask for huge pages: the first touch of a fresh
-//! output in 4 KiB pages costs more than most arithmetic on it. Smaller ones are [pieces](slabs) of regions, and those of
+//! Buffers of 2 MiB and more are regions of their own that ask for huge pages: the first touch of a fresh
+//! output in 4 KiB pages costs more than most arithmetic on it. Smaller ones are pieces of regions, and those of
 //! some kilobytes come from Rust's allocator. Freed buffers wait in a pool for the next request of their size, or to be
 //! cut. What is alive and what the pool holds never exceed the capacity together, nor the most that was ever alive at
 //! once; where they would, the pool gives memory back to the operating system.
