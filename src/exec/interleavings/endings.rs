@@ -30,17 +30,20 @@ fn is_right_or_cancelled(ended: &Result<Outcome, ExecError>, right: u64) {
 
 #[test]
 fn cancelled_at_any_time() {
-    explore(NEVER, || {
-        let stage = Stage::new(2);
-        let plan = stage.plan(&[layer(&diamond(&stage, 1))]);
-        let control = Control::new();
-        let handle = control.clone();
-        let canceller = thread::spawn(move || handle.cancel());
-        is_right_or_cancelled(&stage.run(&plan, &control), 5);
-        canceller.join().unwrap();
-        drop(plan);
-        stage.end();
-    });
+    explore(NEVER, || cancelled_around(2, |stage| diamond(stage, 1)));
+}
+
+/// A run whose result is 5 is cancelled by another thread.
+fn cancelled_around(threads: usize, call: impl Fn(&Stage) -> Delayed<Counted>) {
+    let stage = Stage::new(threads);
+    let plan = stage.plan(&[layer(&call(&stage))]);
+    let control = Control::new();
+    let handle = control.clone();
+    let canceller = thread::spawn(move || handle.cancel());
+    is_right_or_cancelled(&stage.run(&plan, &control), 5);
+    canceller.join().unwrap();
+    drop(plan);
+    stage.end();
 }
 
 #[test]
@@ -193,21 +196,9 @@ fn the_engine_is_dropped(memory: &str) {
 /// Outer steps wait for runs of their own when somebody cancels the outer run.
 #[test]
 fn cancelled_while_nested_work_is_under_way() {
-    for play in [|| cancelled_around_nested_work(1), || cancelled_around_nested_work(2)] {
-        explore(NEVER, play);
+    for threads in [1, 2] {
+        explore(NEVER, move || cancelled_around(threads, |stage| nesting(stage, 1)));
     }
-}
-
-fn cancelled_around_nested_work(threads: usize) {
-    let stage = Stage::new(threads);
-    let plan = stage.plan(&[layer(&nesting(&stage, 1))]);
-    let control = Control::new();
-    let handle = control.clone();
-    let canceller = thread::spawn(move || handle.cancel());
-    is_right_or_cancelled(&stage.run(&plan, &control), 5);
-    canceller.join().unwrap();
-    drop(plan);
-    stage.end();
 }
 
 #[test]
