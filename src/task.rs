@@ -82,8 +82,8 @@ crate::sync::thread_local! {
 
 /// Until the guard is dropped, this thread runs `current`.
 pub(crate) fn enter(current: Current) -> Entered {
-    let has_limit = current.limit.is_some();
-    Entered { before: CURRENT.with(|now| now.replace(Some(current))), has_limit }
+    let limit = current.limit;
+    Entered { before: CURRENT.with(|now| now.replace(Some(current))), limit }
 }
 
 /// What runs on this thread.
@@ -98,13 +98,20 @@ pub(crate) fn with_current<T>(look: impl FnOnce(Option<&Current>) -> T) -> T {
 /// Puts back what ran before.
 pub(crate) struct Entered {
     before: Option<Current>,
-    has_limit: bool,
+    limit: Option<(Instant, Duration)>,
 }
 
 impl Entered {
     /// Whether what runs has a time that is up at some point.
     pub(crate) fn has_limit(&self) -> bool {
-        self.has_limit
+        self.limit.is_some()
+    }
+
+    /// How long what runs has taken and how long it may, once its time is up: by the clock that [`check`] goes by, so
+    /// that whoever was told to stop is late here too.
+    pub(crate) fn late(&self) -> Option<(Duration, Duration)> {
+        let (deadline, limit) = self.limit?;
+        now().checked_duration_since(deadline).map(|over| (limit + over, limit))
     }
 }
 
@@ -127,9 +134,15 @@ mod tests {
         let outer = enter(current(None));
         assert_eq!(check(), Ok(()));
         {
-            let limit = Duration::ZERO;
-            let _inner = enter(current(Some((now(), limit))));
+            let limit = Duration::from_secs(1000);
+            let inner = enter(current(Some((now() + limit, limit))));
+            assert_eq!((check(), inner.late()), (Ok(()), None));
+        }
+        {
+            let limit = Duration::from_millis(1);
+            let inner = enter(current(Some((now(), limit))));
             assert_eq!(check(), Err(Stopped::Timeout(limit)));
+            assert!(inner.late().is_some_and(|(took, of)| took >= limit && of == limit));
         }
         assert_eq!(check(), Ok(()));
         cancelled.store(true, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use crate::steps::Lane;
 
 /// How much longer than its timeout an attempt is waited for: it may be about to [ask](crate::task::check).
 pub(super) fn grace(limit: Duration) -> Duration {
-    limit.clamp(Duration::from_millis(100), Duration::from_secs(5))
+    limit.clamp(Duration::from_millis(500), Duration::from_secs(5))
 }
 
 /// Attempts of one worker that are waited for no longer than until they are due.

@@ -141,20 +141,21 @@ impl Worker {
         if self.ticket.is_none() && !is_observed {
             return;
         }
+        // Steps with a timeout come alone.
+        let late = self.entered.as_ref().and_then(Entered::late);
         for attempt in &mut self.batch.attempts {
-            let took = Duration::from_nanos(attempt.busy);
-            let limit = active.plan.terms_of(attempt.step).timeout;
             // Whoever was told to stop says so in its own words.
             let is_plain = matches!(
                 attempt.error(),
                 None | Some(StepError::Task(_) | StepError::Device(DeviceError::Stopped(_)))
             );
-            if let Some(limit) = limit.filter(|limit| is_plain && took > *limit) {
+            if let Some((took, limit)) = late.filter(|_| is_plain) {
                 attempt.end = End::Failed(Box::new(StepError::Timeout { took, limit }));
             }
             if is_observed && !matches!(attempt.end, End::Untried) {
                 let failures = self.pool.lock().reactor.failures(self.run, attempt.step);
                 let outcome = attempt.error().map_or(Ok(()), Err);
+                let took = Duration::from_nanos(attempt.busy);
                 let event = StepEvent::new(&active.plan, attempt.step, failures + 1, took, outcome);
                 active.control.observe(&event);
             }
