@@ -16,7 +16,7 @@ use crate::kernel::Arguments;
 use crate::shape::{Region, Shape, Strides};
 
 /// Cells along the innermost axis that a part has at least.
-const LEAST_ROW: usize = 64;
+const LEAST_ROW: usize = 32;
 /// Elements of a group at least, for a state of its own to be worth it.
 const LEAST_GROUP: usize = GROUP / 4;
 
