@@ -1,6 +1,7 @@
 //! Small random plans.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::collections::Array;
 use crate::collections::array::Over;
@@ -39,6 +40,7 @@ pub(super) fn random(random: &mut Random, least: u64, most: u64) -> Plan {
         for earlier in 0..at {
             let step = StepId(earlier as u32);
             match random.below(10) {
+                0 if random.below(4) == 0 => plan.operands.extend([StepOperand { step, input: 0 }; 2]),
                 0..3 => plan.operands.push(StepOperand { step, input: 0 }),
                 3 if random.below(4) == 0 => plan.orderings.push((step, StepId(at as u32))),
                 _ => {}
@@ -52,6 +54,14 @@ pub(super) fn random(random: &mut Random, least: u64, most: u64) -> Plan {
     let results = [random.below(3), 0];
     let memory = |bytes| MemoryPlan { peak: Bytes(0), results: Bytes(bytes), budget: Some(Bytes(bytes)) };
     plan.memories = results.into_iter().map(memory).collect();
+    plan
+}
+
+/// The plan, and attempts at some of its steps may be given up.
+pub(super) fn impatient(mut plan: Plan, random: &mut Random) -> Plan {
+    for terms in &mut plan.terms {
+        terms.timeout = (random.below(3) > 0).then_some(Duration::from_secs(1));
+    }
     plan
 }
 
