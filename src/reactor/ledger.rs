@@ -57,7 +57,7 @@ pub(super) struct Share {
     pub(super) ahead: u64,
     /// Held by steps of bundles that aren't reported, but for the first of each: they come one after the other.
     pub(super) bundled: u64,
-    /// What it keeps in reserve: at least what it will still hold at once.
+    /// What it keeps in reserve: at least what it will still hold at once, and never less than it holds.
     pub(super) reserve: u64,
     demand: Demand,
     pub(super) profile: Option<Profile>,
@@ -192,7 +192,9 @@ impl Ledger {
             return false;
         }
         if head >= share.no_short_way_before && others + share.demand.peak + share.ahead + bytes <= budget {
-            let reserve = share.reserve.max(share.demand.peak + share.ahead + bytes);
+            // Steps that are under way in order may hold more than the peak.
+            let reserve =
+                (share.demand.peak + share.ahead + bytes).max(share.held + bytes).max(share.reserve);
             account.reserved += reserve - share.reserve;
             share.reserve = reserve;
             return true;

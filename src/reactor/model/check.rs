@@ -32,19 +32,21 @@ impl Scene {
             assert_eq!(sums, (held, reserved), "{}", told());
             assert_eq!(ledger.lost(memory), lost, "{}", told());
         }
+        let has_more = |share: &Share| share.held > share.reserve;
+        let is_short = slots().any(|slot| slot.run.shares.iter().any(has_more));
+        assert!(!is_short, "{name}: a run holds more than it keeps in reserve\n{}", state.told());
+        // Reserves that are stale are looked at when a worker asks.
+        let next = state.reactor.queued.first().and_then(|id| state.reactor.runs[id.0 as usize].as_ref());
+        let waits = next.is_none_or(|slot| state.reactor.stale || ledger.lacks(&slot.tasks).is_some());
+        assert!(waits, "{name}: there is room, and a run isn't told\n{}", state.told());
         assert_eq!(ledger.free_resources(), [self.free(state)], "{name}: licences\n{}", state.told());
         for slot in slots() {
             if slot.run.phase == Phase::Running {
                 self.check_run(state, slot);
             }
-            let is_queued = slot.run.phase == Phase::Queued;
-            let goes_on = is_queued || matches!(slot.run.phase, Phase::Begun | Phase::Running);
-            let could = if is_queued {
-                self.could_run(state, &slot.tasks)
-            } else {
-                self.could_give(state, &slot.tasks)
-            };
-            assert!(!goes_on || could, "{name}: a run starves and isn't told\n{}", state.told());
+            let is_over = matches!(slot.run.phase, Phase::Stopping | Phase::Complete);
+            let could = self.could_go_on(state, &slot.tasks, slot.run.phase != Phase::Queued);
+            assert!(is_over || could, "{name}: a run starves and isn't told\n{}", state.told());
         }
         if state.is_over() {
             assert!(ledger.is_settled(), "{name}: not all was given back\n{}", state.told());
@@ -98,7 +100,12 @@ impl Scene {
         tasks.demands().iter().enumerate().all(fits) && self.could_give(state, tasks)
     }
 
-    fn could_give(&self, state: &State, tasks: &Tasks) -> bool {
+    /// One that was admitted has its memory in reserve.
+    pub(super) fn could_go_on(&self, state: &State, tasks: &Tasks, is_admitted: bool) -> bool {
+        if is_admitted { self.could_give(state, tasks) } else { self.could_run(state, tasks) }
+    }
+
+    pub(super) fn could_give(&self, state: &State, tasks: &Tasks) -> bool {
         tasks.most_of(0) + self.lost_licences(&state.lost) <= self.licences
     }
 

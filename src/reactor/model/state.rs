@@ -41,6 +41,8 @@ pub(super) struct World {
     /// Steps that memory gave out for, until they have been tried alone.
     squeezed: Vec<StepId>,
     pub(super) is_late: bool,
+    /// There is room for it.
+    is_admitted: bool,
     is_begun: bool,
     pub(super) is_stopped: bool,
     is_over: bool,
@@ -218,7 +220,10 @@ impl State {
         while !commands.is_empty() {
             for command in std::mem::take(&mut commands) {
                 match command {
-                    Command::Begin(run) => self.world(run).is_begun = true,
+                    Command::Begin(run) => {
+                        let world = self.world(run);
+                        (world.is_admitted, world.is_begun) = (true, true);
+                    }
                     Command::Run { run, step, grant } => {
                         self.check_start(scene, run, step);
                         self.world(run).running.push((step, grant));
@@ -235,8 +240,9 @@ impl State {
                     }
                     Command::Abort { run, .. } => self.world(run).stopped(),
                     Command::Starve(run) => {
-                        let tasks = &scene.tasks[self.at(run)];
-                        assert!(!scene.could_run(self, tasks), "{}: starved for nothing", scene.name());
+                        let (tasks, world) = (&scene.tasks[self.at(run)], &self.runs[self.at(run)]);
+                        let could = scene.could_go_on(self, tasks, world.is_admitted);
+                        assert!(!could, "{}: starved for nothing\n{}", scene.name(), self.told());
                         self.world(run).stopped();
                     }
                     Command::Complete(run) => {
@@ -282,7 +288,7 @@ impl State {
                 ends
             }
             Event::Abandoned { retryable: true, .. } => {
-                is_last || !scene.has_room(&next.lost, self) || !scene.could_run(next, tasks)
+                is_last || !scene.has_room(&next.lost, self) || !scene.could_give(next, tasks)
             }
             _ => true,
         };
