@@ -210,8 +210,11 @@ impl State {
     pub(super) fn polled(&self, scene: &Scene, poll: Event) -> (State, bool) {
         let mut next = self.clone();
         let mut commands = Vec::new();
+        let is_told = matches!(poll, Event::Poll { lane, .. } if next.reactor.could_start(lane));
         next.reactor.on_events(&[poll], &mut commands);
         let did_something = !commands.is_empty();
+        let starts = commands.iter().any(|command| matches!(command, Command::Run { .. }));
+        assert!(is_told || !starts, "{}: nobody is woken for what starts\n{}", scene.name(), self.told());
         next.obey(scene, commands);
         (next, did_something)
     }
