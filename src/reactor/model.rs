@@ -90,10 +90,20 @@ fn no_interleaving_with_attempts_that_are_given_up_gets_stuck() {
 
 #[test]
 fn steps_that_fail_together_find_room_again() {
-    let tasks = vec![Arc::new(Tasks::new(Arc::new(plans::failing_together())))];
-    let scene = Scene { seed: 0, tasks, is_last_late: false, workers: 1, budgets: vec![7, 0], licences: 1 };
+    explore_one(plans::failing_together(), 7, Trouble { failures: 3, ..Trouble::default() });
+}
+
+#[test]
+fn a_value_that_a_step_reads_twice_needs_room_once() {
+    explore_one(plans::reading_twice(), 7, Trouble::default());
+}
+
+fn explore_one(plan: Plan, budget: u64, trouble: Trouble) {
+    let tasks = vec![Arc::new(Tasks::new(Arc::new(plan)))];
+    let budgets = vec![budget, 0];
+    let scene = Scene { seed: 0, tasks, is_last_late: false, workers: 1, budgets, licences: 1 };
     let mut figures = Figures::default();
-    scene.explore(Trouble { failures: 3, ..Trouble::default() }, &mut figures);
+    scene.explore(trouble, &mut figures);
     assert!(figures.ends > 0);
 }
 

@@ -69,9 +69,7 @@ pub(super) fn impatient(mut plan: Plan, random: &mut Random) -> Plan {
 /// planned order, and the next steps' claims are those of the first two, which take nothing: whoever lets the last but
 /// one step start by the plan's peak alone leaves no room for the third.
 pub(super) fn failing_together() -> Plan {
-    let tried = Terms { retries: 1, ..Terms::default() };
-    let mut plan = empty(5, vec![tried.clone(), Terms { reserve: 3, ..tried }]);
-    let steps: [(u16, u64, u32, &[u32]); 7] = [
+    of_steps(&[
         (1, 0, 0, &[]),
         (2, 0, 0, &[]),
         (3, 1, 1, &[]),
@@ -79,8 +77,20 @@ pub(super) fn failing_together() -> Plan {
         (0, 0, 0, &[2, 3]),
         (0, 3, 0, &[]),
         (0, 0, 0, &[0, 1, 2, 5]),
-    ];
-    for (device, bytes, terms, reads) in steps {
+    ])
+}
+
+/// The last reader of the first value reads it twice, and may be done before a step that comes before it in planned
+/// order.
+pub(super) fn reading_twice() -> Plan {
+    of_steps(&[(0, 4, 0, &[]), (0, 0, 0, &[0]), (1, 3, 0, &[]), (0, 0, 0, &[0, 0])])
+}
+
+/// A plan of steps in one memory: device, bytes, terms (of the second kind need scratch) and what it reads.
+fn of_steps(steps: &[(u16, u64, u32, &[u32])]) -> Plan {
+    let tried = Terms { retries: 1, ..Terms::default() };
+    let mut plan = empty(5, vec![tried.clone(), Terms { reserve: 3, ..tried }]);
+    for &(device, bytes, terms, reads) in steps {
         plan.operands.extend(reads.iter().map(|&read| StepOperand { step: StepId(read), input: 0 }));
         plan.operand_offsets.push(plan.operands.len() as u32);
         plan.steps.push(step(device, 0, bytes, terms));
