@@ -241,7 +241,10 @@ impl Worker {
         }
         match self.only {
             Some(_) => pool.sleep_as_helper(core),
-            None if !std::mem::replace(has_lingered, true) => pool.linger(self.lane, core),
+            // The disk's workers are more than there are cores for: looking takes one from others.
+            None if (self.lane == 0 || self.is_device()) && !std::mem::replace(has_lingered, true) => {
+                pool.linger(self.lane, core)
+            }
             None => pool.sleep(self.lane, core),
         }
     }
