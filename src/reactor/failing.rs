@@ -2,17 +2,32 @@
 
 use crate::ids::StepId;
 use crate::reactor::event::{Command, Failure, GrantId, RunId};
-use crate::reactor::ledger::Lost;
+use crate::reactor::grants::Resources;
 use crate::reactor::run::{Phase, StepState};
 use crate::reactor::tasks::{Need, Tasks};
 use crate::reactor::{Reactor, Slot};
-use crate::steps::StepOperand;
+
+/// What an attempt that was given up goes on holding.
+#[derive(Clone, Debug)]
+pub(super) struct Lost {
+    pub(super) run: RunId,
+    /// Room of its own.
+    own: Need,
+    /// Values that it reads, and their room.
+    reads: Vec<(StepId, Need)>,
+    resources: Resources,
+    /// By which it might still lend.
+    grant: GrantId,
+}
 
 impl Reactor {
     /// Bytes that an attempt at a step holds, the values that it reads among them.
     pub fn holds(&self, run: RunId, step: StepId) -> u64 {
         let slot = self.runs.get(run.0 as usize).and_then(Option::as_ref);
-        slot.map_or(0, |slot| held_by(&slot.tasks, step).into_iter().map(Need::bytes).sum())
+        slot.map_or(0, |Slot { tasks, .. }| {
+            let reads = read_by(tasks, step).into_iter().map(|(_, need)| need);
+            reads.chain([tasks.need(step.0)]).map(Need::bytes).sum()
+        })
     }
 
     /// How often a step has been tried and failed.
@@ -94,12 +109,15 @@ impl Reactor {
         retryable: bool,
         commands: &mut Vec<Command>,
     ) {
-        let resources = self.grants.close(grant);
-        if let Some(slot) = self.slot(id) {
-            let lost = Lost { memory: held_by(&slot.tasks, step), resources };
-            self.ledger.lose(&lost);
+        let resources = self.grants.give_up(grant);
+        if let Some(Slot { tasks, .. }) = self.slot(id) {
+            let (own, reads) = (tasks.need(step.0), read_by(tasks, step));
+            let lost = Lost { run: id, own, reads, resources, grant };
+            self.ledger.lose(&self.held_alone(&lost), &lost.resources);
             self.lost.insert(ticket, lost);
         }
+        // A run isn't ended for want of what others no longer need.
+        self.refresh();
         let can_go_on = retryable && self.ledger.is_within();
         let why = if can_go_on { Failure::Retryable } else { Failure::Final };
         self.on_failed(id, step.0, GrantId::NONE, why, commands);
@@ -108,9 +126,19 @@ impl Reactor {
 
     pub(super) fn on_found(&mut self, ticket: u64, commands: &mut Vec<Command>) {
         if let Some(lost) = self.lost.remove(&ticket) {
-            self.ledger.find(&lost);
+            self.ledger.find(&self.held_alone(&lost), &lost.resources);
+            self.grants.found(lost.grant);
             self.admit(commands);
         }
+    }
+
+    /// Memory that no other attempt of those that are lost holds. Several may read one value, which is there once: were
+    /// it counted for each, more could be lost of a run than it had, and others would lack it.
+    fn held_alone(&self, lost: &Lost) -> Vec<Need> {
+        let others = self.lost.values().filter(|other| other.run == lost.run);
+        let reads = lost.reads.iter();
+        let alone = reads.filter(|read| !others.clone().any(|other| other.reads.contains(read)));
+        alone.map(|(_, need)| *need).chain([lost.own]).collect()
     }
 
     /// Ends the runs that can't do with what abandoned attempts leave.
@@ -120,7 +148,7 @@ impl Reactor {
             let Some(Slot { tasks, run }) = self.runs[at].as_ref() else { continue };
             let is_over = matches!(run.phase, Phase::Stopping | Phase::Complete);
             // One that was admitted has its memory in reserve.
-            let has_room = run.phase != Phase::Queued || self.ledger.could_hold(tasks);
+            let has_room = run.phase != Phase::Queued || self.ledger.lacks_alone(tasks).is_none();
             if !(is_over || has_room && self.ledger.could_give(tasks)) {
                 commands.push(Command::Starve(id));
                 self.stop(id, commands);
@@ -129,9 +157,10 @@ impl Reactor {
     }
 }
 
-/// Memory that an attempt at a step holds: room of its own, and the values that it reads.
-fn held_by(tasks: &Tasks, step: StepId) -> Vec<Need> {
-    let value = |operand: &StepOperand| Need { scratch: 0, ..tasks.need(operand.step.0) };
-    let read = tasks.plan().operands(step).iter().map(value);
-    read.chain([tasks.need(step.0)]).filter(|need| need.bytes() > 0).collect()
+/// The values that a step reads, and their room: each once.
+fn read_by(tasks: &Tasks, step: StepId) -> Vec<(StepId, Need)> {
+    let mut values: Vec<StepId> = tasks.plan().operands(step).iter().map(|operand| operand.step).collect();
+    values.sort_unstable();
+    values.dedup();
+    values.into_iter().map(|value| (value, Need { scratch: 0, ..tasks.need(value.0) })).collect()
 }

@@ -15,6 +15,8 @@ pub(super) struct Grants {
 struct Grant {
     /// Steps of the bundle that aren't reported.
     steps: u16,
+    /// Steps of the bundle that were given up and aren't found.
+    lost: u16,
     /// What it took, in millionths.
     resources: Resources,
     is_lent: bool,
@@ -28,7 +30,7 @@ impl Grants {
         if id as usize == self.all.len() {
             self.all.push(Grant::default());
         }
-        self.all[id as usize] = Grant { steps: 0, resources: resources.into(), is_lent: false };
+        self.all[id as usize] = Grant { resources: resources.into(), ..Grant::default() };
         GrantId(id)
     }
 
@@ -48,9 +50,35 @@ impl Grants {
         if open.steps > 0 {
             return Resources::new();
         }
-        self.free.push(grant.0);
         let resources = std::mem::take(&mut open.resources);
-        if open.is_lent { Resources::new() } else { resources }
+        let resources = if open.is_lent { Resources::new() } else { resources };
+        self.forget(grant);
+        resources
+    }
+
+    /// One step of the bundle is given up: what is lost if it was the last. Its attempt might still lend, so nobody else
+    /// is given the grant's number until it is [found](Grants::found).
+    pub(super) fn give_up(&mut self, grant: GrantId) -> Resources {
+        if let Some(open) = self.all.get_mut(grant.0 as usize) {
+            open.lost += 1;
+        }
+        self.close(grant)
+    }
+
+    /// A step that was given up has ended.
+    pub(super) fn found(&mut self, grant: GrantId) {
+        if let Some(open) = self.all.get_mut(grant.0 as usize) {
+            open.lost -= 1;
+            self.forget(grant);
+        }
+    }
+
+    /// The number can be given to another once no attempt knows it.
+    fn forget(&mut self, grant: GrantId) {
+        let open = &self.all[grant.0 as usize];
+        if open.steps == 0 && open.lost == 0 {
+            self.free.push(grant.0);
+        }
     }
 
     /// What a grant holds, to be lent; nothing if it is lent already.
@@ -73,5 +101,26 @@ impl Grants {
         if let Some(open) = self.all.get_mut(grant.0 as usize) {
             open.is_lent = false;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_was_given_up_lends_nothing_of_others() {
+        let mut grants = Grants::default();
+        let first = grants.open(&[(0, 1)]);
+        grants.add(first);
+        assert_eq!(grants.give_up(first)[..], [(0, 1)]);
+        let second = grants.open(&[(0, 1)]);
+        grants.add(second);
+        assert!(grants.lend(first).is_empty(), "it has nothing left to lend");
+        assert!(grants.lent(first).is_empty(), "it takes nothing back");
+        grants.reclaimed(first);
+        grants.found(first);
+        assert_eq!(grants.open(&[(0, 2)]), first, "its number is free again");
+        assert_eq!(grants.close(second)[..], [(0, 1)]);
     }
 }

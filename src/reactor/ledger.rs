@@ -17,8 +17,6 @@
 //!
 //! **Resources** are counted; a GPU's shares are a resource of each GPU.
 
-use smallvec::SmallVec;
-
 use crate::reactor::profile::Profile;
 use crate::reactor::tasks::{Demand, Need, Tasks};
 
@@ -37,15 +35,6 @@ pub struct Ledger {
     free: Vec<u64>,
     capacity: Vec<u64>,
     workers: usize,
-}
-
-/// What an attempt that was given up goes on holding.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lost {
-    /// Memory: room of its own, and values that it reads.
-    pub(super) memory: Vec<Need>,
-    /// Resources, by number, in millionths.
-    pub(super) resources: SmallVec<[(u16, u64); 1]>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -68,7 +57,7 @@ pub(super) struct Share {
     pub(super) ahead: u64,
     /// Held by steps of bundles that aren't reported, but for the first of each: they come one after the other.
     pub(super) bundled: u64,
-    /// What it keeps in reserve: at least what it will still hold at once.
+    /// What it keeps in reserve: at least what it will still hold at once, and never less than it holds.
     pub(super) reserve: u64,
     demand: Demand,
     pub(super) profile: Option<Profile>,
@@ -118,10 +107,17 @@ impl Ledger {
 
     /// What a run lacks to be admitted: the memory, bytes that it needs, and bytes that are left; `None` when it fits.
     pub fn lacks(&self, tasks: &Tasks) -> Option<(usize, u64, u64)> {
+        self.lacks_of(tasks, Account::left)
+    }
+
+    /// What a run would lack, were it alone.
+    pub(super) fn lacks_alone(&self, tasks: &Tasks) -> Option<(usize, u64, u64)> {
+        self.lacks_of(tasks, Account::most)
+    }
+
+    fn lacks_of(&self, tasks: &Tasks, left: impl Fn(&Account) -> u64) -> Option<(usize, u64, u64)> {
         tasks.demands().iter().enumerate().find_map(|(memory, demand)| {
-            let account = &self.memories[memory];
-            let reserve = self.reserve_of(memory, demand);
-            let left = account.left();
+            let (reserve, left) = (self.reserve_of(memory, demand), left(&self.memories[memory]));
             (reserve > left).then_some((memory, reserve, left))
         })
     }
@@ -217,7 +213,8 @@ impl Ledger {
         }
         let short = share.demand.peak + share.ahead + bytes;
         if head >= share.no_short_way_before && others + short <= budget {
-            return Some(share.reserve.max(short));
+            // Steps that are under way in order may hold more than the peak.
+            return Some(share.reserve.max(short).max(share.held + bytes));
         }
         let before = profile.largest_before(step as usize).max(0) as u64;
         let remaining = profile.largest_before(tasks.len()).max(0) as u64;
@@ -287,15 +284,15 @@ impl Ledger {
     }
 
     /// An attempt that was given up goes on running: what it holds is out of reach, for all runs.
-    pub(super) fn lose(&mut self, lost: &Lost) {
-        lost.memory.iter().for_each(|need| self.memories[usize::from(need.memory)].lost += need.bytes());
-        lost.resources.iter().for_each(|&(at, amount)| self.capacity[usize::from(at)] -= amount);
+    pub(super) fn lose(&mut self, memory: &[Need], resources: &[(u16, u64)]) {
+        memory.iter().for_each(|need| self.memories[usize::from(need.memory)].lost += need.bytes());
+        resources.iter().for_each(|&(at, amount)| self.capacity[usize::from(at)] -= amount);
     }
 
     /// It has come to its end after all.
-    pub(super) fn find(&mut self, lost: &Lost) {
-        lost.memory.iter().for_each(|need| self.memories[usize::from(need.memory)].lost -= need.bytes());
-        lost.resources.iter().for_each(|&(at, amount)| {
+    pub(super) fn find(&mut self, memory: &[Need], resources: &[(u16, u64)]) {
+        memory.iter().for_each(|need| self.memories[usize::from(need.memory)].lost -= need.bytes());
+        resources.iter().for_each(|&(at, amount)| {
             self.capacity[usize::from(at)] += amount;
             self.free[usize::from(at)] += amount;
         });
@@ -311,15 +308,6 @@ impl Ledger {
     /// Whether the resources that a run takes can be had at all.
     pub(super) fn could_give(&self, tasks: &Tasks) -> bool {
         (0u16..).zip(&self.capacity).all(|(at, capacity)| tasks.most_of(at) <= *capacity)
-    }
-
-    /// Whether a run would fit in memory, were it alone.
-    pub(super) fn could_hold(&self, tasks: &Tasks) -> bool {
-        tasks.demands().iter().enumerate().all(|(memory, demand)| {
-            let account = &self.memories[memory];
-            let room = account.budget.map_or(u64::MAX, |budget| budget.saturating_sub(account.lost));
-            self.reserve_of(memory, demand) <= room
-        })
     }
 
     /// Whether these amounts of resources are free.
@@ -359,6 +347,12 @@ impl Ledger {
         &self.free
     }
 
+    /// What given-up attempts hold of a memory.
+    #[cfg(test)]
+    pub(super) fn lost(&self, memory: usize) -> u64 {
+        self.memories[memory].lost
+    }
+
     /// Whether nothing is granted and nothing reserved.
     pub fn is_settled(&self) -> bool {
         self.free == self.capacity
@@ -369,6 +363,11 @@ impl Ledger {
 impl Account {
     fn left(&self) -> u64 {
         self.budget.map_or(u64::MAX, |budget| budget.saturating_sub(self.reserved + self.lost))
+    }
+
+    /// What there will be once all runs are over.
+    fn most(&self) -> u64 {
+        self.budget.map_or(u64::MAX, |budget| budget.saturating_sub(self.lost))
     }
 }
 

@@ -43,10 +43,11 @@ use crate::ids::StepId;
 use crate::steps::Lane;
 use bundle::Followers;
 
+use failing::Lost;
+
 pub use event::{Command, Event, Failure, GrantId, RunId};
 use grants::Grants;
 pub use ledger::Ledger;
-use ledger::Lost;
 use pick::Claim;
 pub use run::Standing;
 use run::{Phase, Run, StepState};
@@ -128,15 +129,19 @@ impl Reactor {
         if !self.ledger.could_give(&tasks) {
             return Err(Refusal::Resources);
         }
-        if let Some((memory, need, left)) = self.ledger.lacks(&tasks) {
+        if self.ledger.lacks(&tasks).is_some() {
             self.refresh();
-            let others = self.ledger.reserved(memory);
-            let waits = standing.depth == 0 && need <= left.saturating_add(others);
-            if !waits && self.ledger.lacks(&tasks).is_some() {
-                return Err(Refusal::Memory { memory, need, left });
-            }
         }
-        let at = self.runs.iter().position(Option::is_none).unwrap_or(self.runs.len());
+        let is_nested = standing.depth > 0;
+        let lacks = if is_nested { self.ledger.lacks(&tasks) } else { self.ledger.lacks_alone(&tasks) };
+        if let Some((memory, need, left)) = lacks {
+            return Err(Refusal::Memory { memory, need, left });
+        }
+        // What attempts of a run that is over still hold goes by its place.
+        let is_free = |at: &usize| {
+            self.runs[*at].is_none() && self.lost.values().all(|lost| lost.run.0 as usize != *at)
+        };
+        let at = (0..self.runs.len()).find(is_free).unwrap_or(self.runs.len());
         if at == self.runs.len() {
             self.runs.push(None);
         }

@@ -229,12 +229,12 @@ impl Run {
         if let Some(place) = self.last_readers.get_mut(at) {
             // The profile counts a value up to its last reader, in planned order, that isn't done.
             let readers = tasks.readers(value);
-            let mut last = *place as usize;
-            if readers[last] == reader {
-                let done = |reader: u32| self.states[reader as usize].stage() == StepState::DONE;
-                while last > 0 && done(readers[last]) {
-                    last -= 1;
-                }
+            let last = *place as usize;
+            let is_open = |&reader: &u32| self.states[reader as usize].stage() != StepState::DONE;
+            // Where none is open this one reads the value more than once, and frees it next.
+            if readers[last] == reader
+                && let Some(last) = readers[..last].iter().rposition(is_open)
+            {
                 let need = tasks.need(value);
                 self.shares[usize::from(need.memory)].shorten(need, reader, readers[last]);
                 *place = last as u32;

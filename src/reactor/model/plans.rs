@@ -1,6 +1,7 @@
 //! Small random plans.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::collections::Array;
 use crate::collections::array::Over;
@@ -39,6 +40,7 @@ pub(super) fn random(random: &mut Random, least: u64, most: u64) -> Plan {
         for earlier in 0..at {
             let step = StepId(earlier as u32);
             match random.below(10) {
+                0 if random.below(4) == 0 => plan.operands.extend([StepOperand { step, input: 0 }; 2]),
                 0..3 => plan.operands.push(StepOperand { step, input: 0 }),
                 3 if random.below(4) == 0 => plan.orderings.push((step, StepId(at as u32))),
                 _ => {}
@@ -55,13 +57,19 @@ pub(super) fn random(random: &mut Random, least: u64, most: u64) -> Plan {
     plan
 }
 
+/// The plan, and attempts at some of its steps may be given up.
+pub(super) fn impatient(mut plan: Plan, random: &mut Random) -> Plan {
+    for terms in &mut plan.terms {
+        terms.timeout = (random.below(3) > 0).then_some(Duration::from_secs(1));
+    }
+    plan
+}
+
 /// Three steps that start together with a fourth, and fail when it is done. What it holds wasn't there when they ran in
 /// planned order, and the next steps' claims are those of the first two, which take nothing: whoever lets the last but
 /// one step start by the plan's peak alone leaves no room for the third.
 pub(super) fn failing_together() -> Plan {
-    let tried = Terms { retries: 1, ..Terms::default() };
-    let mut plan = empty(5, vec![tried.clone(), Terms { reserve: 3, ..tried }]);
-    let steps: [(u16, u64, u32, &[u32]); 7] = [
+    of_steps(&[
         (1, 0, 0, &[]),
         (2, 0, 0, &[]),
         (3, 1, 1, &[]),
@@ -69,8 +77,20 @@ pub(super) fn failing_together() -> Plan {
         (0, 0, 0, &[2, 3]),
         (0, 3, 0, &[]),
         (0, 0, 0, &[0, 1, 2, 5]),
-    ];
-    for (device, bytes, terms, reads) in steps {
+    ])
+}
+
+/// The last reader of the first value reads it twice, and may be done before a step that comes before it in planned
+/// order.
+pub(super) fn reading_twice() -> Plan {
+    of_steps(&[(0, 4, 0, &[]), (0, 0, 0, &[0]), (1, 3, 0, &[]), (0, 0, 0, &[0, 0])])
+}
+
+/// A plan of steps in one memory: device, bytes, terms (of the second kind need scratch) and what it reads.
+fn of_steps(steps: &[(u16, u64, u32, &[u32])]) -> Plan {
+    let tried = Terms { retries: 1, ..Terms::default() };
+    let mut plan = empty(5, vec![tried.clone(), Terms { reserve: 3, ..tried }]);
+    for &(device, bytes, terms, reads) in steps {
         plan.operands.extend(reads.iter().map(|&read| StepOperand { step: StepId(read), input: 0 }));
         plan.operand_offsets.push(plan.operands.len() as u32);
         plan.steps.push(step(device, 0, bytes, terms));
