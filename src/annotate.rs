@@ -390,6 +390,12 @@ impl Annotations {
         })))
     }
 
+    /// The part that governs copies of a layer's values: when they are made, and whether they are kept.
+    pub fn of_copies(&self) -> Annotations {
+        let Fields { priority, checkpoint, .. } = self.fields().clone();
+        Annotations(Some(Arc::new(Fields { priority, checkpoint, ..Fields::default() })))
+    }
+
     fn fields(&self) -> &Fields {
         self.0.as_deref().unwrap_or(&EMPTY)
     }
