@@ -390,10 +390,9 @@ impl Annotations {
         })))
     }
 
-    /// The part that governs copies of a layer's values: when they are made, and whether they are kept.
+    /// The part that governs copies of a layer's values: when they are made.
     pub fn of_copies(&self) -> Annotations {
-        let Fields { priority, checkpoint, .. } = self.fields().clone();
-        Annotations(Some(Arc::new(Fields { priority, checkpoint, ..Fields::default() })))
+        Annotations(Some(Arc::new(Fields { priority: self.priority(), ..Fields::default() })))
     }
 
     fn fields(&self) -> &Fields {

@@ -59,7 +59,8 @@ fn random_faults_change_no_result_and_leave_nothing_behind() {
     println!("{tally:?}");
     assert!(problems.is_empty(), "{} problems\n{}", problems.len(), problems.join("\n"));
     if std::env::var("OUTCROP_FAULT_SEEDS").is_err() {
-        let all = [tally.equal, tally.errors, tally.lost, tally.too_small, tally.hung, tally.failed];
+        let all =
+            [tally.equal, tally.errors, tally.lost, tally.too_small, tally.split, tally.hung, tally.failed];
         assert!(all.iter().all(|&count| count > 0), "something never happened: {tally:?}");
     }
 }
@@ -76,6 +77,8 @@ struct Tally {
     /// Plans that were broken off because a device was lost, and those because one was too small, in runs that ended well.
     lost: u64,
     too_small: u64,
+    /// Layers that were made in parts, in runs that ended well.
+    split: u64,
     /// Devices that were lost because their driver said nothing.
     hung: u64,
     /// Attempts that failed in runs that ended well.
@@ -91,6 +94,7 @@ impl Tally {
         self.impossible += other.impossible;
         self.lost += other.lost;
         self.too_small += other.too_small;
+        self.split += other.split;
         self.hung += other.hung;
         self.failed += other.failed;
         self.taken_over += other.taken_over;
@@ -103,6 +107,7 @@ impl Tally {
             equal: 1,
             lost: recoveries().filter(|recovery| recovery.trouble == "lost").count() as u64,
             too_small: recoveries().filter(|recovery| recovery.trouble == "too small").count() as u64,
+            split: recoveries().map(|recovery| recovery.split.len() as u64).sum(),
             hung: recoveries().filter(|recovery| recovery.message.contains("hasn't answered")).count() as u64,
             failed,
             taken_over: recoveries().map(|recovery| recovery.taken_over).sum(),
@@ -154,7 +159,14 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(machine: &Machine, threads: usize, memory: Option<Bytes>, faults: &[FaultPlan]) -> Stage {
+    /// Each memory has so many bytes in truth, whatever the machine says.
+    fn new(
+        machine: &Machine,
+        threads: usize,
+        memory: Option<Bytes>,
+        truth: &[u64],
+        faults: &[FaultPlan],
+    ) -> Stage {
         let config =
             Config { threads: Some(threads), memory, device_timeout: Some(SILENCE), ..Config::default() };
         let gpus: Vec<Arc<SimDevice>> = machine
@@ -163,7 +175,8 @@ impl Stage {
             .zip(faults)
             .map(|((id, info), faults)| {
                 let link = machine.link(MemoryId::HOST, machine.memory_of(id));
-                Arc::new(SimDevice::new(info, Some(1 << 30), link, faults.clone()))
+                let bytes = truth[usize::from(machine.memory_of(id).0)];
+                Arc::new(SimDevice::new(info, Some(bytes), link, faults.clone()))
             })
             .collect();
         let host = Arc::new(Host::new(memory.map(|bytes| bytes.0 + (1 << 20))));
@@ -289,7 +302,8 @@ fn check(seed: u64) -> Result<Tally, String> {
     let calm = || outputs(&program, seed, &Moods::new(&mut Dice(0), false));
     let Ok(layers) = calm() else { return Ok(Tally { impossible: 1, ..Tally::default() }) };
     let none = vec![FaultPlan::none(); machine.devices.len() - 1];
-    let stage = Stage::new(&machine, threads, None, &none);
+    let ample = vec![1 << 30; machine.memories.len()];
+    let stage = Stage::new(&machine, threads, None, &ample, &none);
     let peaks = match stage.session.prepare_with(&layers, &overrides) {
         Ok(prepared) => prepared.plan.memories.iter().map(|memory| memory.peak.0).collect::<Vec<_>>(),
         Err(_) => return Ok(Tally { impossible: 1, ..Tally::default() }),
@@ -301,7 +315,7 @@ fn check(seed: u64) -> Result<Tally, String> {
             memory.bytes = Some(part(peak));
         }
     }
-    let stage = Stage::new(&machine, threads, memory, &none);
+    let stage = Stage::new(&machine, threads, memory, &ample, &none);
     let want = match run(&stage, &layers, &overrides) {
         Ok((results, ..)) => results,
         Err(error) if error.class() == ErrorClass::Unsatisfiable => {
@@ -311,7 +325,10 @@ fn check(seed: u64) -> Result<Tally, String> {
     };
     stage.check_afterwards()?;
     let struck: Vec<FaultPlan> = none.iter().map(|_| faults(dice)).collect();
-    let stage = Stage::new(&machine, threads, memory, &struck);
+    let scarce = dice.pick(&[0, 0, 0, 2, 4, 7]);
+    let truth: Vec<u64> = peaks.iter().map(|peak| (peak * scarce / 10).max(8)).collect();
+    let truth = if scarce > 0 { &truth } else { &ample };
+    let stage = Stage::new(&machine, threads, memory, truth, &struck);
     let moods = Moods::new(dice, is_moody);
     let layers = outputs(&program, seed, &moods).map_err(|error| error.to_string())?;
     let tally = match run(&stage, &layers, &overrides) {

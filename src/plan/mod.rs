@@ -66,13 +66,13 @@ pub fn plan(
 ) -> Result<Plan, PlanError> {
     let effective = Effective::new(graph, settings)?;
     let resolved = resolve::resolve(graph, &effective, known, machine, settings)?;
-    let (whole, split) = (graph, split::split(graph, effective, resolved, known)?);
-    let Split { graph, effective, resolved, .. } = &split;
+    let standing = Standing::new(graph, effective.all(), known);
+    let (whole, split) = (graph, split::split(graph, effective, resolved, standing, known)?);
+    let Split { graph, effective, resolved, standing, .. } = &split;
     let same_class = |a: LayerId, b: LayerId| {
         let (at_a, at_b) = (resolved.of(a), resolved.of(b));
         at_a.class == at_b.class && at_a.candidates == at_b.candidates && effective.agree(graph, a, b)
     };
-    let standing = Standing::new(graph, effective.all(), known);
     let apart = |layer| standing.is_apart(layer);
     let by_class = fuse(graph, effective.all(), apart, same_class);
     let placement = place::place(graph, &by_class, resolved, machine, settings);
@@ -80,7 +80,7 @@ pub fn plan(
     let same_device = |a, b| device(a) == device(b) && effective.agree(graph, a, b);
     let groups = fuse(graph, effective.all(), apart, same_device);
     let placement = placement.regrouped(&by_class, &groups);
-    let keeping = keep::keeping(graph, &groups, &placement, machine, &standing, known);
+    let keeping = keep::keeping(graph, &groups, &placement, machine, standing, known);
     let tasks = lower::lower(graph, &groups, &placement, machine, known, &keeping)?;
     let kept = transfer::kept(graph, &groups);
     let mut tasks = transfer::transfer(tasks, graph, &groups, machine, &kept);

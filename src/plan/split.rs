@@ -24,6 +24,7 @@ use crate::graph::value_spec::ValueSpec;
 use crate::ids::LayerId;
 use crate::machine::DeviceId;
 use crate::plan::effective::{Effective, Governed};
+use crate::plan::keep::Standing;
 use crate::plan::known::Known;
 use crate::plan::resolve::{Resolution, Resolved};
 use crate::steps::PartsOf;
@@ -86,6 +87,8 @@ pub struct Split {
     pub effective: Effective,
     /// What they ask for.
     pub resolved: Resolved,
+    /// Which of them must be there.
+    pub standing: Standing,
     /// Those that the graph before doesn't have, or that do something else, by name.
     roles: HashMap<Arc<str>, Role>,
 }
@@ -109,15 +112,16 @@ pub fn split(
     graph: &LayerGraph,
     effective: Effective,
     resolved: Resolved,
+    standing: Standing,
     known: &Known,
 ) -> Result<Split, GraphError> {
     let cuts = if known.has_parts() { planned_cuts(graph, &resolved, known) } else { HashMap::new() };
     if cuts.is_empty() {
-        return Ok(Split { graph: graph.clone(), effective, resolved, roles: HashMap::new() });
+        return Ok(Split { graph: graph.clone(), effective, resolved, standing, roles: HashMap::new() });
     }
     let mut rewrite = Rewrite {
         graph,
-        effective: &effective,
+        standing: &standing,
         known,
         cuts,
         wholes: Vec::new(),
@@ -129,11 +133,12 @@ pub fn split(
         rewrite.wholes.push(whole);
     }
     let Rewrite { wholes, roles, .. } = rewrite;
-    let ids = ids(graph);
+    let ids: HashMap<&str, LayerId> = graph.layers().map(|(id, layer)| (layer.name(), id)).collect();
     let new = graph.with_outputs(|old| Ok(wholes[ids[old.name()].index()].clone()))?;
-    let (effective, resolved) =
-        (carried(&new, &ids, &roles, &effective), placed(&new, &ids, &roles, &resolved));
-    Ok(Split { graph: new, effective, resolved, roles })
+    let before = Before { new: &new, roles: &roles, ids };
+    let effective = before.effective(&effective);
+    let (resolved, standing) = (before.resolved(&resolved), before.standing(&standing));
+    Ok(Split { graph: new, effective, resolved, standing, roles })
 }
 
 impl Split {
@@ -150,7 +155,8 @@ impl Split {
     pub fn called(&self, layer: &Layer) -> String {
         let name = |layer: &Layer| layer.label().unwrap_or(layer.name()).to_owned();
         match self.roles.get(layer.name()) {
-            Some(Role::Parts { layer, .. } | Role::Cut { of: layer }) => format!("{} in parts", name(layer)),
+            Some(Role::Parts { layer, .. }) => format!("{} in parts", name(layer)),
+            Some(Role::Cut { of }) => format!("{} cut", name(of)),
             Some(Role::Joined { .. }) | None => name(layer),
         }
     }
@@ -201,7 +207,7 @@ fn planned_cuts(graph: &LayerGraph, resolved: &Resolved, known: &Known) -> HashM
 
 struct Rewrite<'a> {
     graph: &'a LayerGraph,
-    effective: &'a Effective,
+    standing: &'a Standing,
     known: &'a Known,
     cuts: HashMap<LayerId, PlannedCut>,
     /// For each layer so far, the one of the same name and blocks.
@@ -252,8 +258,9 @@ impl Rewrite<'_> {
         let name = format!("{} in parts {}", layer.name(), token(&spec).short());
         let body = LayerBody { op, spec };
         let parts = Layer::from_layers(&[layer.clone()], body, inputs, after, Naming::Exact(name.into()))?;
-        // Values that are there, or that a checkpoint keeps, are read where they are joined.
-        if !self.known.has_layer(layer.name()) && !self.effective.of(id).checkpoint() {
+        // Values that are there, and those to keep that nobody asks for, are read where they are joined.
+        let is_kept = self.standing.is_kept(id) && !self.graph.outputs().contains(&id);
+        if !is_kept && !self.known.has_layer(layer.name()) {
             self.parts.insert((id, cut.chunks.clone()), parts.clone());
         }
         Ok(parts)
@@ -283,40 +290,52 @@ fn token(spec: &ValueSpec) -> Token {
     spec.tokenize(Tokenizer::new("parts")).finish()
 }
 
-fn carried(
-    new: &LayerGraph,
-    ids: &HashMap<&str, LayerId>,
-    roles: &HashMap<Arc<str>, Role>,
-    effective: &Effective,
-) -> Effective {
-    effective.carried(new.layers().map(|(_, layer)| match roles.get(layer.name()) {
-        None => Governed::As(ids[layer.name()]),
-        Some(Role::Parts { of, layer: whole, .. }) => {
-            Governed::Parts { of: *of, whole: whole.chunks(), parts: layer.chunks() }
-        }
-        Some(Role::Joined { of }) => Governed::Joined(*of),
-        Some(Role::Cut { .. }) => Governed::Nothing,
-    }))
+/// What the layers of a new graph were before it.
+struct Before<'a> {
+    new: &'a LayerGraph,
+    roles: &'a HashMap<Arc<str>, Role>,
+    /// The layers of the graph before.
+    ids: HashMap<&'a str, LayerId>,
 }
 
-fn placed(
-    new: &LayerGraph,
-    ids: &HashMap<&str, LayerId>,
-    roles: &HashMap<Arc<str>, Role>,
-    resolved: &Resolved,
-) -> Resolved {
-    Resolved::from_layers(new.layers().map(|(_, layer)| match roles.get(layer.name()) {
-        None => resolved.of(ids[layer.name()]).clone(),
-        Some(Role::Parts { of, device, count, .. }) => {
-            let whole = resolved.of(*of);
-            let reason = format!("{}, each block in up to {count} parts", whole.reason);
-            Resolution { candidates: vec![*device], reason, ..whole.clone() }
-        }
-        Some(Role::Joined { .. }) => Resolution::host("blocks are joined of parts on the host".to_owned()),
-        Some(Role::Cut { .. }) => Resolution::host("blocks are cut into parts on the host".to_owned()),
-    }))
-}
+impl Before<'_> {
+    /// The layers of the new graph, each with its role, or the layer before that it is.
+    fn layers(&self) -> impl Iterator<Item = (&Layer, Result<&Role, LayerId>)> {
+        // INVARIANT: a layer without a role has the name of one before.
+        let role = |layer: &Layer| self.roles.get(layer.name()).ok_or_else(|| self.ids[layer.name()]);
+        self.new.layers().map(move |(_, layer)| (&**layer, role(layer)))
+    }
 
-fn ids(graph: &LayerGraph) -> HashMap<&str, LayerId> {
-    graph.layers().map(|(id, layer)| (layer.name(), id)).collect()
+    fn effective(&self, before: &Effective) -> Effective {
+        before.carried(self.layers().map(|(new, role)| match role {
+            Err(of) => Governed::As(of),
+            Ok(Role::Parts { of, layer, .. }) => {
+                Governed::Parts { of: *of, whole: layer.chunks(), parts: new.chunks() }
+            }
+            Ok(Role::Joined { of }) => Governed::Joined(*of),
+            Ok(Role::Cut { .. }) => Governed::Nothing,
+        }))
+    }
+
+    fn resolved(&self, before: &Resolved) -> Resolved {
+        let on_host = |reason: &str| Resolution::host(reason.to_owned());
+        Resolved::from_layers(self.layers().map(|(_, role)| match role {
+            Err(of) => before.of(of).clone(),
+            Ok(Role::Parts { of, device, count, .. }) => {
+                let whole = before.of(*of);
+                let reason = format!("{}, each block in up to {count} parts", whole.reason);
+                Resolution { candidates: vec![*device], reason, ..whole.clone() }
+            }
+            Ok(Role::Joined { .. }) => on_host("blocks are joined of parts on the host"),
+            Ok(Role::Cut { .. }) => on_host("blocks are cut into parts on the host"),
+        }))
+    }
+
+    fn standing(&self, before: &Standing) -> Standing {
+        before.carried(self.layers().map(|(_, role)| match role {
+            Err(of) | Ok(&Role::Joined { of }) => (Some(of), true),
+            Ok(Role::Parts { of, .. }) => (Some(*of), false),
+            Ok(Role::Cut { .. }) => (None, true),
+        }))
+    }
 }
