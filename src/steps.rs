@@ -170,6 +170,9 @@ pub struct SourceLayer {
     pub fallback: Option<String>,
 }
 
+/// What plans call the memory on disk.
+pub const DISK: &str = "disk";
+
 /// What one group of fused layers became.
 #[derive(Clone, Debug)]
 pub struct PlanLayer {

@@ -11,7 +11,7 @@ use outcrop::annotate::{Annotations, annotate};
 use outcrop::collections::Array;
 use outcrop::collections::array::{Index, Over};
 use outcrop::device::contract::Device;
-use outcrop::device::sim::{FaultPlan, SimDevice};
+use outcrop::device::sim::{Fault, FaultPlan, SimDevice};
 use outcrop::dtype::DType;
 use outcrop::error::{Error, ErrorClass};
 use outcrop::exec::{Control, ResultValue};
@@ -27,6 +27,10 @@ use program::{Program, Style};
 
 /// A machine whose GPUs are simulated, and have so many bytes in truth.
 fn session(name: &str, bytes: u64) -> (Session, Vec<Arc<SimDevice>>) {
+    struck(name, bytes, &FaultPlan::none())
+}
+
+fn struck(name: &str, bytes: u64, faults: &FaultPlan) -> (Session, Vec<Arc<SimDevice>>) {
     let path = format!("{}/examples/machines/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let mut machine = Machine::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
     for device in &mut machine.devices[1..] {
@@ -37,7 +41,7 @@ fn session(name: &str, bytes: u64) -> (Session, Vec<Arc<SimDevice>>) {
         .skip(1)
         .map(|(id, info)| {
             let link = machine.link(MemoryId::HOST, machine.memory_of(id));
-            Arc::new(SimDevice::new(info, Some(bytes), link, FaultPlan::none()))
+            Arc::new(SimDevice::new(info, Some(bytes), link, faults.clone()))
         })
         .collect();
     let session = Session::on(machine, Config { threads: Some(2), ..Config::default() });
@@ -216,6 +220,28 @@ fn another_device_comes_after_parts_on_the_first() {
     let error = run(&session, &[&doubled]).map(|_| ()).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Resource, "{error}");
     assert!(gpus.iter().all(|gpu| gpu.operations() > 0 || gpu.memory().used() == 0));
+}
+
+/// Memory that gives out is none of a task's retries, and parts have those left that their block had.
+#[test]
+fn parts_go_on_with_the_retries_of_their_block() {
+    use Fault::{Fails, OutOfMemory};
+    let x = Array::from_slice([8], &[1f32; 8]).rechunk(&[8]).named("x");
+    let run = |retries: i64, faults: &[Fault]| {
+        let wish = wish("gpu").set("retries", retries).unwrap();
+        let doubled = annotate(wish, || (&x * 2.0).named("doubled"));
+        // Operation 0 copies the block there, and what follows strikes the kernel.
+        let faults = faults.iter().zip([1, 2, 3, 5, 6, 8]);
+        let faults = faults.fold(FaultPlan::none(), |plan, (&fault, at)| plan.with(at, fault));
+        let (session, _) = struck("one-gpu", 1 << 20, &faults);
+        self::run(&session, &[&doubled]).map(|seen| parts(&seen.report).len())
+    };
+    let once = [Fails, OutOfMemory, OutOfMemory, OutOfMemory, OutOfMemory];
+    let twice = [Fails, OutOfMemory, OutOfMemory, OutOfMemory, OutOfMemory, Fails];
+    assert_eq!(run(1, &once).unwrap(), 1);
+    assert_eq!(run(2, &twice).unwrap(), 1);
+    let error = run(1, &twice).unwrap_err().to_string();
+    assert!(error.contains("'doubled in parts'") && error.contains("attempt 2 of 2"), "{error}");
 }
 
 const DEVICES: &[&str] = &["prefer-gpu", "gpu", "any"];

@@ -45,13 +45,10 @@ use crate::plan::task_graph::TaskGraph;
 use crate::plan::terms::Room;
 use crate::settings::Settings;
 use crate::steps::{
-    OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, Steps, TransferEdge,
+    DISK, OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, Steps, TransferEdge,
 };
 
 pub use error::{PlanError, Unsatisfied};
-
-/// What plans call the memory on disk.
-const DISK: &str = "disk";
 
 /// Plans the graph's outputs on a machine. What is `known` isn't computed again, and what only that needed isn't either:
 /// persisted values, a resumed run and a lost device are this same call.
