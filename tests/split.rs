@@ -27,10 +27,10 @@ use program::{Program, Style};
 
 /// A machine whose GPUs are simulated, and have so many bytes in truth.
 fn session(name: &str, bytes: u64) -> (Session, Vec<Arc<SimDevice>>) {
-    struck(name, bytes, &FaultPlan::none())
+    struck(name, |_| bytes, &FaultPlan::none())
 }
 
-fn struck(name: &str, bytes: u64, faults: &FaultPlan) -> (Session, Vec<Arc<SimDevice>>) {
+fn struck(name: &str, bytes: impl Fn(&str) -> u64, faults: &FaultPlan) -> (Session, Vec<Arc<SimDevice>>) {
     let path = format!("{}/examples/machines/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let mut machine = Machine::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
     for device in &mut machine.devices[1..] {
@@ -41,7 +41,7 @@ fn struck(name: &str, bytes: u64, faults: &FaultPlan) -> (Session, Vec<Arc<SimDe
         .skip(1)
         .map(|(id, info)| {
             let link = machine.link(MemoryId::HOST, machine.memory_of(id));
-            Arc::new(SimDevice::new(info, Some(bytes), link, faults.clone()))
+            Arc::new(SimDevice::new(info, Some(bytes(&info.name)), link, faults.clone()))
         })
         .collect();
     let session = Session::on(machine, Config { threads: Some(2), ..Config::default() });
@@ -216,10 +216,61 @@ fn blocks_without_two_halves_go_elsewhere_as_they_are() {
 #[test]
 fn another_device_comes_after_parts_on_the_first() {
     let doubled = annotate(wish("gpu"), || (source() * 2.0).named("doubled"));
-    let (session, gpus) = session("two-unequal-gpus", 40);
-    let error = run(&session, &[&doubled]).map(|_| ()).unwrap_err();
-    assert_eq!(error.class(), ErrorClass::Resource, "{error}");
-    assert!(gpus.iter().all(|gpu| gpu.operations() > 0 || gpu.memory().used() == 0));
+    let (roomy, _) = session("two-unequal-gpus", 1 << 20);
+    let first = run(&roomy, &[&doubled]).unwrap();
+    let (_, first, _) = made(&first.plan)[1];
+    let truth = |name: &str| if name == first { 40 } else { 384 };
+    let (session, _) = struck("two-unequal-gpus", truth, &FaultPlan::none());
+    let seen = run(&session, &[&doubled]).unwrap();
+    assert_eq!(seen.results, on_host(&[&doubled]));
+    let (_, second, count) = made(&seen.plan)[1];
+    assert!(second != first && second != "host" && count == 4, "{}", seen.report);
+    let told = [&LADDER[..], &[2, 4]].concat();
+    let told: Vec<_> = told.iter().map(|&parts| ("doubled", parts)).collect();
+    assert_eq!(parts(&seen.report), told, "{}", seen.report);
+    assert_eq!(moved(&seen.report).len(), 1, "{}", seen.report);
+}
+
+/// A driver that counts for itself, pads what stencils read, and sums in another order than the host.
+#[cfg(feature = "wgpu")]
+#[test]
+fn parts_on_wgpu_are_what_whole_blocks_are() {
+    use outcrop::device::wgpu::{Selector, open_adapter};
+    let numbers: Vec<f32> = (0..1 << 16).map(|i| (i as f32 * 0.37).sin()).collect();
+    let x = Array::from_slice([256, 256], &numbers).rechunk(&[128, 256]).named("x");
+    let outputs = annotate(wish("gpu"), || {
+        let doubled = (&x * 2.0).named("doubled");
+        let rough = doubled.gradient(0.5, 0).named("rough");
+        let rows = (&x * &x).sum(&Over::axis(1)).named("rows");
+        [rough, rows, x.std(0, &Over::axis(0)).named("columns"), doubled]
+    });
+    let outputs: Vec<&Array> = outputs.iter().collect();
+    let on = |bytes: usize| {
+        let device = open_adapter("gpu0", &Selector::Software, bytes).map_err(|error| error.to_string())?;
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/machines/one-gpu.toml");
+        let machine = Machine::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let config = Config { threads: Some(2), ..Config::default() };
+        let session = Session::on(machine, config).with_device(Arc::new(device));
+        Ok::<_, String>(run(&session, &outputs).unwrap())
+    };
+    let roomy = match on(512 << 20) {
+        Ok(roomy) => roomy,
+        Err(why) => {
+            let required = std::env::var("OUTCROP_REQUIRE").is_ok_and(|names| names.contains("wgpu"));
+            assert!(!required, "OUTCROP_REQUIRE names wgpu: {why}");
+            return println!("SKIPPED wgpu: no adapter ({why})");
+        }
+    };
+    assert!(roomy.report.recoveries.is_empty());
+    for bytes in [250 << 10, 120 << 10] {
+        let tight = on(bytes).unwrap();
+        assert!(parts(&tight.report).len() > 2 && moved(&tight.report).is_empty(), "{}", tight.report);
+        assert!(tight.results == roomy.results, "{}", tight.report);
+        let has_parts =
+            |name: &str| made(&tight.plan).iter().any(|&(layer, _, parts)| layer == name && parts > 1);
+        let sums = ["rows", "columns"].map(has_parts);
+        assert_eq!(sums, [bytes < 128 << 10; 2], "{}", tight.report);
+    }
 }
 
 /// Memory that gives out is none of a task's retries, and parts have those left that their block had.
@@ -233,7 +284,7 @@ fn parts_go_on_with_the_retries_of_their_block() {
         // Operation 0 copies the block there, and what follows strikes the kernel.
         let faults = faults.iter().zip([1, 2, 3, 5, 6, 8]);
         let faults = faults.fold(FaultPlan::none(), |plan, (&fault, at)| plan.with(at, fault));
-        let (session, _) = struck("one-gpu", 1 << 20, &faults);
+        let (session, _) = struck("one-gpu", |_| 1 << 20, &faults);
         self::run(&session, &[&doubled]).map(|seen| parts(&seen.report).len())
     };
     let once = [Fails, OutOfMemory, OutOfMemory, OutOfMemory, OutOfMemory];

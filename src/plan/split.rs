@@ -107,7 +107,7 @@ enum Role {
 /// O(layers + edges) where there are any, and O(blocks along an axis) of these.
 ///
 /// # Errors
-/// None, as long as layers can be made of one.
+/// What is wrong with a layer that is made of another one: nothing, unless there is a bug.
 pub fn split(
     graph: &LayerGraph,
     effective: Effective,
@@ -227,14 +227,20 @@ impl Rewrite<'_> {
             self.roles.insert(parts.shared_name().clone(), role);
             self.roles.insert(layer.shared_name().clone(), Role::Joined { of: id });
             let body = LayerBody { op: Op::Copy(CopyRule::Rechunk), spec: layer.spec().clone() };
-            return Layer::from_layers(&[layer.clone()], body, vec![parts], Vec::new(), Naming::StandIn);
+            return Layer::from_layers(
+                std::slice::from_ref(layer),
+                body,
+                vec![parts],
+                Vec::new(),
+                Naming::StandIn,
+            );
         }
         let before = self.graph.inputs(id).iter().chain(self.graph.after(id));
         let mut new = inputs.iter().chain(&after);
         if before.zip(&mut new).all(|(&old, new)| Arc::ptr_eq(self.graph.layer(old), new)) {
             return Ok(layer.clone());
         }
-        Layer::from_layers(&[layer.clone()], layer.body(), inputs, after, Naming::StandIn)
+        Layer::from_layers(std::slice::from_ref(layer), layer.body(), inputs, after, Naming::StandIn)
     }
 
     fn in_parts(
@@ -257,7 +263,8 @@ impl Rewrite<'_> {
         let spec = ValueSpec { chunks: cut.chunks.clone(), ..layer.spec().clone() };
         let name = format!("{} in parts {}", layer.name(), token(&spec).short());
         let body = LayerBody { op, spec };
-        let parts = Layer::from_layers(&[layer.clone()], body, inputs, after, Naming::Exact(name.into()))?;
+        let parts =
+            Layer::from_layers(std::slice::from_ref(layer), body, inputs, after, Naming::Exact(name.into()))?;
         // Values that are there, and those to keep that nobody asks for, are read where they are joined.
         let is_kept = self.standing.is_kept(id) && !self.graph.outputs().contains(&id);
         if !is_kept && !self.known.has_layer(layer.name()) {
@@ -279,7 +286,13 @@ impl Rewrite<'_> {
         let name = format!("{} cut {}", whole.name(), token(&spec).short());
         let body = LayerBody { op: Op::Copy(CopyRule::Rechunk), spec };
         let inputs = vec![whole.clone()];
-        let cut = Layer::from_layers(&[whole.clone()], body, inputs, Vec::new(), Naming::Exact(name.into()))?;
+        let cut = Layer::from_layers(
+            std::slice::from_ref(&whole),
+            body,
+            inputs,
+            Vec::new(),
+            Naming::Exact(name.into()),
+        )?;
         self.roles.insert(cut.shared_name().clone(), Role::Cut { of: whole });
         self.parts.insert((id, chunks), cut.clone());
         Ok(cut)
@@ -290,7 +303,7 @@ fn token(spec: &ValueSpec) -> Token {
     spec.tokenize(Tokenizer::new("parts")).finish()
 }
 
-/// What the layers of a new graph were before it.
+/// What the layers of a rewritten graph were before.
 struct Before<'a> {
     new: &'a LayerGraph,
     roles: &'a HashMap<Arc<str>, Role>,
@@ -299,7 +312,7 @@ struct Before<'a> {
 }
 
 impl Before<'_> {
-    /// The layers of the new graph, each with its role, or the layer before that it is.
+    /// The layers of the rewritten graph, each with its role, or the layer before that it is.
     fn layers(&self) -> impl Iterator<Item = (&Layer, Result<&Role, LayerId>)> {
         // INVARIANT: a layer without a role has the name of one before.
         let role = |layer: &Layer| self.roles.get(layer.name()).ok_or_else(|| self.ids[layer.name()]);
