@@ -406,6 +406,11 @@ impl Plan {
         self.device_names.len().max(1) + 2
     }
 
+    /// Whether a lane is the disk's writer's or its reader's.
+    pub fn is_disk(&self, lane: Lane) -> bool {
+        usize::from(lane) >= self.device_names.len().max(1)
+    }
+
     /// Whose work a step is: what it does to a disk is the disk's, all else its device's.
     pub fn lane_of(&self, step: &Step) -> Lane {
         let devices = self.device_names.len().max(1) as Lane;

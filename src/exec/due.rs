@@ -59,7 +59,7 @@ impl Pool {
     fn glance(&self) {
         let mut core = self.lock();
         core.brief.doubt();
-        self.wake_others(&core);
+        self.wake_others(&mut core);
         let runs: Vec<(Arc<Active>, Option<Vec<u64>>)> = core
             .slots()
             .map(|Slot { active, books, .. }| {

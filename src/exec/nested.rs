@@ -44,7 +44,7 @@ impl Pool {
         if grant != GrantId::NONE {
             let mut core = self.lock();
             core.reactor.lend(grant);
-            self.wake_others(&core);
+            self.wake_others(&mut core);
         }
         Worker::helping(self.clone(), inside.lane, inside.worker, child.clone()).work();
         if grant != GrantId::NONE {

@@ -166,21 +166,20 @@ impl Pool {
         core
     }
 
-    /// One sleeper for each lane that has ready steps; each one that starts working wakes the next.
-    pub(super) fn wake_others(&self, core: &Core) {
+    /// One sleeper for each lane that has steps which may start; each one that starts working wakes the next.
+    pub(super) fn wake_others(&self, core: &mut Core) {
         self.wake_beside(core, None);
     }
 
     /// As [`wake_others`](Pool::wake_others), by a worker that will look for steps of lane `back_soon` in no time: it
     /// wakes nobody for less than waking takes.
-    pub(super) fn wake_beside(&self, core: &Core, back_soon: Option<Lane>) {
-        let is_there = |lane: &usize| core.idle[*lane] + core.lingering[*lane] > 0;
-        for lane in (0..core.idle.len()).filter(is_there) {
-            let has_steps = if back_soon == Some(lane as Lane) {
-                core.reactor.is_worth_waking(lane as Lane)
-            } else {
-                core.reactor.ready(lane as Lane) > 0
-            };
+    pub(super) fn wake_beside(&self, core: &mut Core, back_soon: Option<Lane>) {
+        for lane in 0..core.idle.len() {
+            if core.idle[lane] + core.lingering[lane] == 0 {
+                continue;
+            }
+            let is_worth_it = back_soon != Some(lane as Lane) || core.reactor.is_worth_waking(lane as Lane);
+            let has_steps = is_worth_it && core.reactor.could_start(lane as Lane);
             if !has_steps && (lane != 0 || core.todo.is_empty()) {
                 continue;
             }
@@ -234,7 +233,7 @@ impl Pool {
             return active.done.tell(Err(ExecError::Cancelled));
         }
         core.todo.push_back(Todo::Submit(active.clone()));
-        self.wake_others(&core);
+        self.wake_others(&mut core);
     }
 
     /// Ends all runs and all workers; whoever waits is told `error`. A run that a worker is about to take in or to end is

@@ -1,7 +1,8 @@
 //! The values of a run, under the workers' lock.
 //!
 //! The lock is held anyway when a worker takes steps and when it reports them: then it gets handles to what the steps
-//! read, and leaves what they made. Nobody else takes any lock for a value.
+//! read, and leaves what they made. Nobody else takes any lock for a value. Of many steps few values are alive at once: a
+//! step has four bytes here, and a value's place is given to another once it is gone.
 
 use crate::ids::StepId;
 use crate::panics;
@@ -11,11 +12,15 @@ use crate::value::Value;
 /// Values that are alive, and those that were asked for one by one.
 #[derive(Default)]
 pub(super) struct Values {
-    /// By the step that made them.
+    /// By step, the place of its value below; [`NOWHERE`] where there is none.
+    places: Vec<u32>,
     alive: Vec<Option<Value>>,
+    unused: Vec<u32>,
     /// By output; whole arrays are elsewhere.
     asked: Vec<Vec<Option<Value>>>,
 }
+
+const NOWHERE: u32 = u32::MAX;
 
 impl Values {
     /// Room for the values of a plan. O(steps).
@@ -24,11 +29,11 @@ impl Values {
             OutputForm::Whole => Vec::new(),
             OutputForm::Values(_) => vec![None; output.slots(&plan.layers[output.layer as usize])],
         });
-        Values { asked: asked.collect(), alive: vec![None; plan.steps.len()] }
+        Values { places: vec![NOWHERE; plan.steps.len()], asked: asked.collect(), ..Values::default() }
     }
 
     pub(super) fn get(&self, id: StepId) -> Option<&Value> {
-        self.alive.get(id.index())?.as_ref()
+        self.alive.get(*self.places.get(id.index())? as usize)?.as_ref()
     }
 
     /// Keeps what a step has made, until it is [taken](Values::take).
@@ -36,14 +41,26 @@ impl Values {
         if let Some(slot) = self.slot(plan, id) {
             *slot = Some(value.clone());
         }
-        if let Some(room) = self.alive.get_mut(id.index()) {
-            *room = Some(value);
+        let Some(place) = self.places.get_mut(id.index()) else { return };
+        debug_assert_eq!(*place, NOWHERE, "a step is done once");
+        match self.unused.pop() {
+            Some(unused) => {
+                *place = unused;
+                self.alive[unused as usize] = Some(value);
+            }
+            None => {
+                *place = self.alive.len() as u32;
+                self.alive.push(Some(value));
+            }
         }
     }
 
     /// Takes a value that nobody reads any more; it is gone when the last handle is.
     pub(super) fn take(&mut self, id: StepId) -> Option<Value> {
-        self.alive.get_mut(id.index())?.take()
+        let place = std::mem::replace(self.places.get_mut(id.index())?, NOWHERE);
+        let value = self.alive.get_mut(place as usize)?.take()?;
+        self.unused.push(place);
+        Some(value)
     }
 
     /// What is there of a step's value, alive or asked for.
@@ -62,6 +79,8 @@ impl Values {
     /// # Errors
     /// The message of a destructor that panicked; the others were run all the same.
     pub(super) fn clear(&mut self) -> Result<(), String> {
+        self.places.fill(NOWHERE);
+        self.unused.clear();
         let alive = panics::drop_all(&mut self.alive);
         self.asked.iter_mut().map(panics::drop_all).fold(alive, Result::and)
     }

@@ -22,8 +22,8 @@ use crate::sync::{AtomicU32, MutexGuard, now};
 use crate::task::{self, Current, Entered};
 use crate::value::Value;
 
-/// Steps of the host's lane that a worker takes at most.
-const HOST_BATCH: u16 = 64;
+/// Steps that a worker of the host's or the disk's takes at most.
+const BATCH: u16 = 64;
 /// Steps that a device's worker submits before it waits for the device.
 const DEVICE_BATCH: u16 = 16;
 
@@ -164,18 +164,14 @@ impl Worker {
 
     /// Reports attempts, and takes steps; sleeps while there are none. `false` at the end.
     fn exchange(&mut self) -> bool {
-        let room = match self.lane {
-            0 => HOST_BATCH,
-            _ if self.is_device() => DEVICE_BATCH,
-            _ => 1,
-        };
+        let room = if self.is_device() { DEVICE_BATCH } else { BATCH };
         let pool = self.pool.clone();
         let mut guard = pool.lock();
         let mut has_lingered = self.batch.attempts.is_empty();
         let mut news = !self.batch.attempts.is_empty();
         guard.brief.back(self.is_brief.take());
         if !self.report(&mut guard) {
-            pool.wake_others(&guard);
+            pool.wake_others(&mut guard);
             return false;
         }
         loop {
@@ -245,7 +241,10 @@ impl Worker {
         }
         match self.only {
             Some(_) => pool.sleep_as_helper(core),
-            None if !std::mem::replace(has_lingered, true) => pool.linger(self.lane, core),
+            // The disk's workers are more than there are cores for: looking takes one from others.
+            None if (self.lane == 0 || self.is_device()) && !std::mem::replace(has_lingered, true) => {
+                pool.linger(self.lane, core)
+            }
             None => pool.sleep(self.lane, core),
         }
     }

@@ -7,16 +7,22 @@ use crate::ids::StepId;
 use crate::reactor::event::{Command, GrantId, RunId};
 use crate::reactor::pick::Picker;
 use crate::reactor::run::NONE;
-use crate::reactor::tasks::Class;
+use crate::reactor::tasks::{Class, Tasks};
 use crate::reactor::{BUNDLE_NANOSECONDS, Reactor, Slot, run, start};
 use crate::steps::Lane;
 
 /// Steps that come after those of the bundle at hand and wait for nothing else; the first in planned order on top.
 pub(super) type Followers = BinaryHeap<Reverse<u32>>;
 
+/// What steps of a bundle take together at most, on the disk's lanes: nobody else could take them, and whoever waits for
+/// the memory of one waits for the others.
+const DISK_NANOSECONDS: u32 = 200_000;
+
 /// A bundle in the making.
 struct Bundle<'a> {
     lane: Lane,
+    /// What its steps may take together; `None` where they are under way together.
+    limit: Option<u32>,
     /// Queue of its first step, from which others may come.
     queue: u16,
     resources: &'a [(u16, u64)],
@@ -42,7 +48,8 @@ impl Reactor {
         let Some(mut step) = picked else { return false };
         let &Class { queue, takes, .. } = tasks.class(step);
         let resources = tasks.resources(step);
-        let mut bundle = Bundle { lane, queue, resources, nanoseconds: 0, bytes: 0, ready: 1 };
+        let limit = limit(tasks, lane);
+        let mut bundle = Bundle { lane, limit, queue, resources, nanoseconds: 0, bytes: 0, ready: 1 };
         let grant = if takes { self.grants.open(resources) } else { GrantId::NONE };
         picker.ledger.take(resources);
         let first = commands.len();
@@ -84,11 +91,7 @@ impl<'a> Bundle<'a> {
         let cost = picker.run.queue(queue).cost;
         self.nanoseconds = self.nanoseconds.saturating_add(cost);
         self.bytes = self.bytes.saturating_add(picker.tasks.need(step).bytes());
-        match self.lane {
-            0 => !alone && cost > 0 && self.nanoseconds < BUNDLE_NANOSECONDS,
-            // A device's steps are under way together.
-            _ => !alone && !takes_custom,
-        }
+        !alone && self.limit.map_or(!takes_custom, |limit| cost > 0 && self.nanoseconds < limit)
     }
 
     /// The step that comes next, of those that are ready and of those that wait for this bundle alone.
@@ -124,12 +127,20 @@ impl<'a> Bundle<'a> {
         let share = &picker.run.shares[usize::from(need.memory)];
         let has_reach = picker.ledger.may_bundle(share, need.bytes(), self.bytes + need.bytes());
         let is_short =
-            self.lane != 0 || cost > 0 && self.nanoseconds.saturating_add(cost) <= BUNDLE_NANOSECONDS;
+            self.limit.is_none_or(|limit| cost > 0 && self.nanoseconds.saturating_add(cost) <= limit);
         lane == self.lane
             && !alone
             && is_short
             && has_reach
             && picker.tasks.resources(step) == self.resources
             && picker.has_memory(step)
+    }
+}
+
+fn limit(tasks: &Tasks, lane: Lane) -> Option<u32> {
+    match lane {
+        0 => Some(BUNDLE_NANOSECONDS),
+        _ if tasks.plan().is_disk(lane) => Some(DISK_NANOSECONDS),
+        _ => None,
     }
 }

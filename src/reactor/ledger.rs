@@ -158,7 +158,15 @@ impl Ledger {
         }
     }
 
-    /// Whether a step may start now. `head` is the first step of its run that hasn't started, `started` tells of others.
+    /// Whether there is room for a step, and for running so far ahead; [`may_start`](Ledger::may_start) asks more.
+    pub(super) fn has_room(&self, share: &Share, need: Need, is_head: bool) -> bool {
+        let (account, bytes) = (&self.memories[usize::from(need.memory)], need.bytes());
+        let fits = account.budget.is_none_or(|budget| account.held + account.lost + bytes <= budget);
+        fits && (is_head || share.ahead + share.bundled + bytes <= reach(self.workers, share, bytes))
+    }
+
+    /// Whether a step may start now; what is kept in reserve is seen to. `head` is the first step of its run that hasn't
+    /// started, `started` tells of others.
     pub(super) fn may_start(
         &mut self,
         share: &mut Share,
@@ -167,49 +175,53 @@ impl Ledger {
         head: u32,
         started: impl Fn(u32) -> bool,
     ) -> bool {
-        let need = tasks.need(step);
-        let bytes = need.bytes();
-        let account = &mut self.memories[usize::from(need.memory)];
-        if bytes == 0 {
-            return true;
-        }
-        if account.budget.is_some_and(|budget| account.held + account.lost + bytes > budget) {
-            return false;
-        }
-        let others = account.reserved - share.reserve + account.lost;
-        if step == head {
-            // With steps of the run under way it may be above what it keeps in reserve for a moment; with none it isn't.
-            let reserve = share.reserve.max(share.held + bytes);
-            if account.budget.is_some_and(|budget| others + reserve > budget) {
-                return false;
-            }
-            account.reserved += reserve - share.reserve;
-            share.reserve = reserve;
-            return true;
-        }
-        if share.ahead + share.bundled + bytes > reach(self.workers, share, bytes) {
-            return false;
-        }
-        let (Some(budget), Some(profile)) = (account.budget, &mut share.profile) else { return true };
-        let claims = claims(tasks, need.memory, head, step, CLAIMS_PER_WORKER * self.workers, started);
-        if share.held + others + claims + bytes > budget {
-            return false;
-        }
-        if head >= share.no_short_way_before && others + share.demand.peak + share.ahead + bytes <= budget {
-            let reserve = share.reserve.max(share.demand.peak + share.ahead + bytes);
-            account.reserved += reserve - share.reserve;
-            share.reserve = reserve;
-            return true;
-        }
-        let before = profile.largest_before(step as usize).max(0) as u64;
-        let remaining = profile.largest_before(tasks.len()).max(0) as u64;
-        let reserve = remaining.max(before + bytes).max(share.held + bytes);
-        if others + reserve > budget {
-            return false;
-        }
+        let Some(reserve) = self.reserve_to_start(share, tasks, step, head, started) else { return false };
+        let account = &mut self.memories[usize::from(tasks.need(step).memory)];
         account.reserved = account.reserved - share.reserve + reserve;
         share.reserve = reserve;
         true
+    }
+
+    /// What a run has to keep in reserve for a step to start now; `None` where it may not. As
+    /// [`may_start`](Ledger::may_start).
+    pub(super) fn reserve_to_start(
+        &self,
+        share: &mut Share,
+        tasks: &Tasks,
+        step: u32,
+        head: u32,
+        started: impl Fn(u32) -> bool,
+    ) -> Option<u64> {
+        let need = tasks.need(step);
+        let bytes = need.bytes();
+        if bytes == 0 {
+            return Some(share.reserve);
+        }
+        if !self.has_room(share, need, step == head) {
+            return None;
+        }
+        let account = &self.memories[usize::from(need.memory)];
+        let others = account.reserved - share.reserve + account.lost;
+        let within =
+            |reserve: u64| account.budget.is_none_or(|budget| others + reserve <= budget).then_some(reserve);
+        if step == head {
+            // With steps of the run under way it may be above what it keeps in reserve for a moment; with none it isn't.
+            return within(share.reserve.max(share.held + bytes));
+        }
+        let (Some(budget), Some(profile)) = (account.budget, &mut share.profile) else {
+            return Some(share.reserve);
+        };
+        let claims = claims(tasks, need.memory, head, step, CLAIMS_PER_WORKER * self.workers, started);
+        if share.held + others + claims + bytes > budget {
+            return None;
+        }
+        let short = share.demand.peak + share.ahead + bytes;
+        if head >= share.no_short_way_before && others + short <= budget {
+            return Some(share.reserve.max(short));
+        }
+        let before = profile.largest_before(step as usize).max(0) as u64;
+        let remaining = profile.largest_before(tasks.len()).max(0) as u64;
+        within(remaining.max(before + bytes).max(share.held + bytes))
     }
 
     /// Whether a bundle may hold `bundle` bytes, with the `bytes` of its last step: what its steps make is freed only

@@ -20,8 +20,8 @@
 //!
 //! **Bundles.** Short steps are given out together, to run one after the other in their worker, under one grant of
 //! resources: steps of one queue, never so many that another worker goes without, and steps that wait for nothing but
-//! earlier ones of the bundle. Together they take no more than [`BUNDLE_NANOSECONDS`], and hold no more than what
-//! may run ahead. When one fails, those that wait for it go back untried.
+//! earlier ones of the bundle. Together they take no more than [`BUNDLE_NANOSECONDS`] (the disk's ten times that), and
+//! hold no more than what may run ahead. When one fails, those that wait for it go back untried.
 
 pub mod bitmap;
 mod bundle;

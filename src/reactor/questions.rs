@@ -1,9 +1,9 @@
-//! What a driver may ask of the reactor; nothing here changes it.
+//! What a driver may ask of the reactor; nothing here changes what it does.
 
 use crate::ids::StepId;
 use crate::reactor::event::RunId;
-use crate::reactor::ledger::Ledger;
-use crate::reactor::run::{Phase, Run, StepState};
+use crate::reactor::ledger::{Ledger, Share};
+use crate::reactor::run::{NONE, Phase, Run, StepState};
 use crate::reactor::tasks::Tasks;
 use crate::reactor::{BUNDLE_NANOSECONDS, Reactor, Slot};
 use crate::steps::Lane;
@@ -12,11 +12,15 @@ use crate::steps::Lane;
 const WAKE_NANOSECONDS: u64 = 5_000;
 
 impl Reactor {
-    /// Ready steps of a lane, whether or not they may start.
-    pub fn ready(&self, lane: Lane) -> usize {
-        let slots = self.order.iter().filter_map(|id| self.runs[id.0 as usize].as_ref());
-        let running = slots.filter(|slot| slot.run.phase == Phase::Running);
-        running.map(|slot| ready_in(&slot.tasks, &slot.run, lane)).sum()
+    /// Whether a poll of this lane may find a step: always where it would, and hardly ever where it wouldn't.
+    pub fn could_start(&mut self, lane: Lane) -> bool {
+        // Of several runs one may keep more in reserve than it turns out to need.
+        let is_exact = !self.stale || self.order.len() == 1 && self.queued.is_empty();
+        let Reactor { order, runs, ledger, .. } = self;
+        order.iter().any(|id| {
+            let slot = runs[id.0 as usize].as_mut();
+            slot.is_some_and(|Slot { tasks, run }| could_start(ledger, tasks, run, lane, is_exact))
+        })
     }
 
     /// Whether a lane's ready steps are worth waking a worker for: it has to sleep less than they take.
@@ -59,8 +63,25 @@ impl Reactor {
     }
 }
 
-fn ready_in(tasks: &Tasks, run: &Run, lane: Lane) -> usize {
-    let queues = tasks.queues().of_lane.get(usize::from(lane)).into_iter().flatten();
-    let squeezed = run.squeezed.first().filter(|&&step| tasks.class(step).lane == lane);
-    queues.map(|&queue| run.ready(queue)).sum::<usize>() + usize::from(squeezed.is_some())
+fn could_start(ledger: &Ledger, tasks: &Tasks, run: &mut Run, lane: Lane, is_exact: bool) -> bool {
+    let Run { ref queues, ref mut shares, ref states, head, .. } = *run;
+    let of_lane = tasks.queues().of_lane.get(usize::from(lane)).into_iter().flatten();
+    let mut steps = of_lane.map(|&queue| queues[usize::from(queue)].head).filter(|&step| step != NONE);
+    match run.squeezed.first() {
+        _ if run.phase != Phase::Running => false,
+        // Alone, or after one that it waits for.
+        Some(&step) => run.running == 0 && (tasks.class(step).lane == lane || steps.next().is_some()),
+        None => steps.any(|step| {
+            let need = tasks.need(step);
+            let has_room = |share: &mut Share| {
+                let started = |other: u32| states[other as usize].has_started();
+                match is_exact {
+                    true => ledger.reserve_to_start(share, tasks, step, head, started).is_some(),
+                    false => ledger.has_room(share, need, step == head),
+                }
+            };
+            ledger.has(tasks.resources(step))
+                && (need.bytes() == 0 || has_room(&mut shares[usize::from(need.memory)]))
+        }),
+    }
 }

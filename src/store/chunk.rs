@@ -32,7 +32,7 @@ pub use header::{Encoding, Header};
 const PIECE_BYTES: usize = 1 << 18;
 
 /// What a chunk is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A block of an array.
     Block {

@@ -23,16 +23,26 @@ pub struct Space {
 impl Space {
     /// A part of `length` bytes, at the file's end if there is no free one.
     pub fn take(&mut self, length: u64) -> Extent {
-        let Some(&(free, start)) = self.by_length.range((length, 0)..).next() else {
+        self.take_free(length).unwrap_or_else(|| {
             let start = self.end;
             self.end += length;
-            return Extent { start, length };
-        };
+            Extent { start, length }
+        })
+    }
+
+    /// A part of `length` bytes that was freed, if there is one.
+    pub fn take_free(&mut self, length: u64) -> Option<Extent> {
+        let &(free, start) = self.by_length.range((length, 0)..).next()?;
         self.remove(start, free);
         if free > length {
             self.insert(start + length, free - length);
         }
-        Extent { start, length }
+        Some(Extent { start, length })
+    }
+
+    /// The longest free part.
+    pub fn longest(&self) -> Option<Extent> {
+        self.by_length.last().map(|&(length, start)| Extent { start, length })
     }
 
     /// Frees a part that was taken, or a part of it.

@@ -3,12 +3,14 @@
 //! All chunks of a store are parts of one file without a name: it is gone, with its space, as soon as its process
 //! is, however that ends. There is no folder to clean up, and none that can vanish. A file for each chunk costs more,
 //! the smaller the chunks are (64 KiB: 0.2-0.4 GB/s against 3.3-4.0, into the page cache of ext4; from 16 MiB on they
-//! are alike). A part that is freed is given back to the file system at once where that is possible (Linux), which
-//! also spares writing what the disk hasn't got yet; elsewhere the space stays with the file, for later chunks.
+//! are alike). What is freed is given back to the file system where that is possible (Linux), which also spares writing
+//! what the disk hasn't got yet: in stretches of a MiB, since a call takes longer than a small part is worth. Till then,
+//! and elsewhere, it is the first to be used again.
 //!
 //! Chunks are compressed only where they shrink to less than half: compressing takes in 0.8 to 2 GB/s a thread, about
-//! what a good disk does.
+//! what a good disk does. Where chunks of one type and shape don't shrink, ever fewer are tried.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::StoreError;
-use super::chunk::{self, Content, DecodeError, Header, Kind};
+use super::chunk::{self, Content, DecodeError, Encoding, Header, Kind};
 use super::figures::Figures;
 use super::file::{punch, read_exact_at, write_all_at};
 use super::space::{Extent, Space};
@@ -25,8 +27,12 @@ use crate::units::Bytes;
 
 /// Parts begin at, and are, multiples of a page: what the file system gives and takes back.
 const PAGE_BYTES: u64 = 1 << 12;
+/// Stretches of free space of this length are given back to the file system.
+const STRETCH_BYTES: u64 = 1 << 20;
 /// See [`chunk::encode`].
 const WORTH: f32 = 0.5;
+/// Of chunks that don't shrink, one of so many is tried at least.
+const UNTRIED_MAX: u32 = 15;
 
 /// Keeps chunks on disk while it, or one of its chunks, is there. Threads may share it.
 #[derive(Clone, Debug)]
@@ -42,10 +48,24 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct State {
+    /// What is free and takes no space on disk, as far as the file system can.
     space: Space,
+    /// What is free and takes space: parts of less than a stretch.
+    worn: Space,
+    worn_bytes: u64,
     held: u64,
     held_peak: u64,
+    luck: HashMap<Kind, Luck>,
     figures: Figures,
+}
+
+/// How well chunks of a kind were compressed, of late.
+#[derive(Debug, Default)]
+struct Luck {
+    /// How many aren't tried before the next one.
+    untried: u32,
+    /// How many weren't before the last one that didn't shrink; doubled for each.
+    pause: u32,
 }
 
 /// A chunk on disk. Dropping it frees its space, which takes some 70 µs a MiB: not for under a lock.
@@ -60,6 +80,8 @@ pub struct Spilled {
 struct Part {
     store: Arc<Inner>,
     extent: Extent,
+    /// Whether it takes space on disk from the start.
+    is_worn: bool,
     held: u64,
 }
 
@@ -100,7 +122,7 @@ impl SpillStore {
         self.write_content(&Content::object(type_name, bytes))
     }
 
-    /// Bytes on disk, in whole pages: by chunks that are kept, and by those being written.
+    /// Bytes on disk, in whole pages, of chunks that are kept and of those being written.
     pub fn held_bytes(&self) -> u64 {
         self.0.state().held
     }
@@ -118,19 +140,25 @@ impl SpillStore {
     fn write_content(&self, content: &Content) -> Result<Spilled, StoreError> {
         let started = Instant::now();
         let needed = content.bytes();
-        let most = content.stored_bytes_max().next_multiple_of(PAGE_BYTES);
-        let extent = self.0.state().space.take(most);
-        let mut part = Part { store: self.0.clone(), extent, held: 0 };
-        let mut written = 0;
-        let header = chunk::encode(content, WORTH, &mut |bytes| {
+        let is_tried = self.0.state().is_tried(content);
+        let (most, worth) =
+            if is_tried { (content.stored_bytes_max(), WORTH) } else { (content.bytes(), 0.0) };
+        let mut part = Part::take(&self.0, most.next_multiple_of(PAGE_BYTES));
+        let (start, mut written) = (part.extent.start, 0);
+        let header = chunk::encode(content, worth, &mut |bytes| {
             part.hold(written + bytes.len() as u64, needed)?;
-            write_all_at(&self.0.file, bytes, extent.start + written)
+            write_all_at(&self.0.file, bytes, start + written)
                 .map_err(StoreError::writing(&self.0.folder, needed))?;
             written += bytes.len() as u64;
             Ok::<(), StoreError>(())
         })?;
         part.shrink();
-        self.0.state().figures.wrote(needed, written, started);
+        let mut state = self.0.state();
+        state.figures.wrote(needed, written, started);
+        if is_tried {
+            state.learn(content, header.encoding != Encoding::Raw);
+        }
+        drop(state);
         Ok(Spilled { header, part })
     }
 }
@@ -189,10 +217,25 @@ impl Spilled {
 }
 
 impl Part {
+    fn take(store: &Arc<Inner>, bytes: u64) -> Self {
+        let mut state = store.state();
+        let worn = state.worn.take_free(bytes);
+        let is_worn = worn.is_some();
+        state.worn_bytes -= if is_worn { bytes } else { 0 };
+        let extent = worn.unwrap_or_else(|| state.space.take(bytes));
+        Part { store: store.clone(), extent, is_worn, held: 0 }
+    }
+
     /// Counts the part's first `bytes` as in use, if the limit allows it.
     fn hold(&mut self, bytes: u64, needed: u64) -> Result<(), StoreError> {
         let more = bytes.next_multiple_of(PAGE_BYTES) - self.held;
         let mut state = self.store.state();
+        while self.store.limit.is_some_and(|limit| state.held + state.worn_bytes + more > limit)
+            && let Some(worn) = state.take_worn(0)
+        {
+            drop(state);
+            state = self.store.give_back(worn);
+        }
         let held = state.held + more;
         if let Some(limit) = self.store.limit.filter(|limit| held > *limit) {
             return Err(StoreError::Limit {
@@ -208,26 +251,75 @@ impl Part {
         Ok(())
     }
 
-    /// Gives back what isn't in use, and was never written.
+    /// Gives back what isn't in use, and was never written here.
     fn shrink(&mut self) {
         let rest = Extent { start: self.extent.start + self.held, length: self.extent.length - self.held };
         self.extent.length = self.held;
-        self.store.state().space.give(rest);
+        let mut state = self.store.state();
+        if self.is_worn {
+            state.wear(rest);
+        } else {
+            state.space.give(rest);
+        }
     }
 }
 
 impl Drop for Part {
     fn drop(&mut self) {
-        punch(&self.store.file, self.extent.start, self.held);
+        self.shrink();
         let mut state = self.store.state();
         state.held -= self.held;
-        state.space.give(self.extent);
+        state.wear(self.extent);
+        // A store that holds nothing takes no space.
+        let least = if state.held == 0 { 0 } else { STRETCH_BYTES };
+        while let Some(worn) = state.take_worn(least) {
+            drop(state);
+            state = self.store.give_back(worn);
+        }
     }
 }
 
 impl Inner {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the disk space of a free part back.
+    fn give_back(&self, worn: Extent) -> MutexGuard<'_, State> {
+        punch(&self.file, worn.start, worn.length);
+        let mut state = self.state();
+        state.space.give(worn);
+        state
+    }
+}
+
+impl State {
+    /// A part that takes space on disk is free.
+    fn wear(&mut self, part: Extent) {
+        self.worn_bytes += part.length;
+        self.worn.give(part);
+    }
+
+    /// The longest free part that takes space on disk, of `least` bytes at least.
+    fn take_worn(&mut self, least: u64) -> Option<Extent> {
+        let longest = self.worn.longest().filter(|part| part.length >= least)?;
+        self.worn_bytes -= longest.length;
+        self.worn.take_free(longest.length)
+    }
+
+    /// Whether it is worth trying to compress a content.
+    fn is_tried(&mut self, content: &Content) -> bool {
+        let luck = self.luck.entry(content.kind().clone()).or_default();
+        let is_tried = luck.untried == 0;
+        luck.untried = luck.untried.saturating_sub(1);
+        is_tried
+    }
+
+    /// One was tried.
+    fn learn(&mut self, content: &Content, has_shrunk: bool) {
+        let luck = self.luck.entry(content.kind().clone()).or_default();
+        let pause = if has_shrunk { 0 } else { (2 * luck.pause + 1).min(UNTRIED_MAX) };
+        *luck = Luck { untried: pause, pause };
     }
 }
 

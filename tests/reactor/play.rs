@@ -259,8 +259,20 @@ impl Play<'_> {
             };
             let busy: usize = self.runs.iter().map(on_lane).sum();
             let workers = if lane == 0 { self.threads } else { 1 };
-            if busy < workers && self.reactor.ready(lane) > 0 {
+            if busy >= workers {
+                continue;
+            }
+            if self.reactor.could_start(lane) {
                 polls.push(Event::Poll { lane, room: 1 + self.random.below(3) as u16, only: None });
+            } else if self.random.below(8) == 0 {
+                let mut commands = Vec::new();
+                self.reactor.clone().on_events(&[Event::Poll { lane, room: 1, only: None }], &mut commands);
+                let is_run = |command: &Command| matches!(command, Command::Run { .. });
+                assert!(
+                    !commands.iter().any(is_run),
+                    "seed {}: nobody would be woken for {commands:?}",
+                    self.seed
+                );
             }
         }
         polls

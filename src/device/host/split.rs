@@ -20,8 +20,8 @@ use crate::parts;
 const PART: usize = 150_000_000;
 /// Elements from one possible border of spans to the next: none runs through a vector or a line of the cache.
 const STEP: usize = 4096;
-/// What it takes to move a byte, in picoseconds.
-pub(super) const BYTE: usize = 20;
+/// What it takes to move a byte, in picoseconds: what is large enough to be cut comes from memory.
+pub(super) const BYTE: usize = 50;
 
 /// Does a launch, in parts where it is large and others may help.
 pub(super) fn launch(program: &Program, arguments: &Arguments) -> Result<(), DeviceError> {

@@ -11,7 +11,7 @@ const SAMPLE_BYTES: std::ops::RangeInclusive<usize> = 1 << 12..=1 << 15;
 
 /// Hands the chunk's bytes to `sink`, in order, and returns the header that describes them.
 ///
-/// They are compressed when a sample of them shrinks below `worth` of its size; zero never compresses. What comes
+/// They are compressed when a sample of them shrinks below `worth` of its size; zero tries nothing. What comes
 /// out depends on the content and on `worth` alone. O(bytes), with scratch memory of four pieces a thread.
 pub fn encode<E>(
     content: &Content,
@@ -43,6 +43,9 @@ fn encoding(
     by_plane: &mut Vec<u8>,
     packed: &mut Vec<u8>,
 ) -> Encoding {
+    if worth <= 0.0 {
+        return Encoding::Raw;
+    }
     let sample = (content.bytes() as usize / 16).clamp(*SAMPLE_BYTES.start(), *SAMPLE_BYTES.end());
     let Some(piece) = middle(content, sample, gathered) else { return Encoding::Raw };
     let mut share =

@@ -55,6 +55,53 @@ fn chunks_come_back_and_their_space_too() {
 }
 
 #[test]
+fn small_free_parts_are_used_again_and_large_ones_given_back() {
+    let (_folder, store) = store(None);
+    let parts = || (1..41).map(|seed| store.write(&noise(16_384, seed)).unwrap()).collect::<Vec<_>>();
+    let mut spilled = parts();
+    let length = store.0.file.metadata().unwrap().len();
+    let mut at = 0;
+    spilled.retain(|_| {
+        at += 1;
+        at % 2 == 0
+    });
+    assert_eq!(store.0.state().worn_bytes, 20 * 65_536, "every second one is free, and none is long");
+    let again: Vec<Spilled> = (1..21).map(|seed| store.write(&noise(16_384, seed)).unwrap()).collect();
+    // Those that may be compressed ask for somewhat more, and don't fit.
+    assert!(store.0.state().worn_bytes <= 4 * 65_536, "{:?}", store.0.state());
+    assert!(store.0.file.metadata().unwrap().len() <= length + 4 * 65_536);
+    drop(again);
+    let kept = spilled.pop();
+    drop(spilled);
+    assert!(store.0.state().worn_bytes < STRETCH_BYTES + 65_536, "{:?}", store.0.state());
+    #[cfg(target_os = "linux")]
+    assert!(on_disk(&store) < STRETCH_BYTES + 2 * 65_536);
+    drop(kept);
+    #[cfg(target_os = "linux")]
+    assert_eq!(on_disk(&store), 0);
+}
+
+#[test]
+fn what_does_not_shrink_is_tried_ever_more_seldom() {
+    let (_folder, store) = store(None);
+    let tries = |block: &Block| {
+        let content = Content::block(block).unwrap();
+        let is_tried = store.0.state().is_tried(&content);
+        if is_tried {
+            store.0.state().learn(&content, false);
+        }
+        is_tried
+    };
+    let block = noise(1_000, 1);
+    let tried: Vec<usize> = (0..60).filter(|_| tries(&block)).collect();
+    assert_eq!(tried, [0, 2, 6, 14, 30, 46]);
+    let other = store.write(&zeros(4_096)).unwrap();
+    assert!(other.stored_bytes() < 1_000, "chunks of another shape have luck of their own");
+    let stored: Vec<u64> = (0..20).map(|_| store.write(&zeros(1_000)).unwrap().stored_bytes()).collect();
+    assert!(stored.iter().rev().take(4).all(|&bytes| bytes < 1_000), "{stored:?}");
+}
+
+#[test]
 fn chunks_outlive_their_store_and_its_folder() {
     let (folder, store) = store(None);
     let block = noise(5_000, 1);
