@@ -266,6 +266,7 @@ fn parts_on_wgpu_are_what_whole_blocks_are() {
         let tight = on(bytes).unwrap();
         assert!(parts(&tight.report).len() > 2 && moved(&tight.report).is_empty(), "{}", tight.report);
         assert!(tight.results == roomy.results, "{}", tight.report);
+        assert!(!tight.report.to_string().contains("resume"), "{}", tight.report);
         let has_parts =
             |name: &str| made(&tight.plan).iter().any(|&(layer, _, parts)| layer == name && parts > 1);
         let sums = ["rows", "columns"].map(has_parts);
