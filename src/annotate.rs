@@ -390,6 +390,11 @@ impl Annotations {
         })))
     }
 
+    /// The part that governs copies of a layer's values: when they are made.
+    pub fn of_copies(&self) -> Annotations {
+        Annotations(Some(Arc::new(Fields { priority: self.priority(), ..Fields::default() })))
+    }
+
     fn fields(&self) -> &Fields {
         self.0.as_deref().unwrap_or(&EMPTY)
     }

@@ -17,7 +17,7 @@ use crate::graph::expr::NodeOp;
 use crate::graph::op::Op;
 use crate::graph::value_spec::ValueKind;
 use crate::machine::{Backend, Machine, MemoryId};
-use crate::steps::{Plan, PlanLayer, TransferEdge};
+use crate::steps::{DISK, Plan, PlanLayer, TransferEdge};
 use crate::units::{Bytes, format_seconds};
 use recovery::Recovery;
 
@@ -271,15 +271,16 @@ fn backend_name(backend: Backend) -> &'static str {
 }
 
 fn transfers(plan: &Plan, edges: &[TransferEdge]) -> TransferReport {
-    let name = |memory: MemoryId| plan.memory_names[usize::from(memory.0)].clone();
+    // A plan that was broken off may have spilled though this one doesn't: what it has no name for is the disk.
+    let name = |memory: MemoryId| plan.memory_names.get(usize::from(memory.0)).map_or(DISK, String::as_str);
     TransferReport {
         count: edges.iter().map(|edge| edge.count).sum(),
         bytes: edges.iter().map(|edge| edge.bytes).sum(),
         edges: edges
             .iter()
             .map(|edge| EdgeReport {
-                from: name(edge.from),
-                to: name(edge.to),
+                from: name(edge.from).to_owned(),
+                to: name(edge.to).to_owned(),
                 count: edge.count,
                 bytes: edge.bytes,
             })

@@ -234,7 +234,9 @@ impl Session {
     /// What can be mended is, by running another plan, and the report says so. Where a block that an earlier run kept turns
     /// out to be damaged, it is computed again. A device that is lost is gone for the session; what was planned for it goes
     /// where its annotations allow, values that are alive elsewhere are taken over, and those that were lost are computed
-    /// again. A layer that a device turns out to be too small for goes elsewhere likewise.
+    /// again. A device whose memory gives out, though it was said to be there, does one thing at a time from then on; where
+    /// that isn't enough, blocks of the layers that it is too small for are made there in parts, 2 to
+    /// [`PARTS_MAX`](crate::plan::split::PARTS_MAX); and where no parts are left, these layers go elsewhere likewise.
     ///
     /// # Errors
     /// A device can't be opened; the run failed, and no plan does without what failed it; an output can't be put in

@@ -5,6 +5,7 @@
 //! `explain` shows it. Moves between memories are steps of their own ([`StepKind::Transfer`]).
 
 mod display;
+mod parts;
 mod table;
 mod terms;
 mod values;
@@ -26,6 +27,7 @@ use crate::shape::Shape;
 use crate::token::{Token, Tokenizer};
 use crate::units::Bytes;
 
+pub use parts::PartsOf;
 pub use table::Steps;
 pub use terms::{Terms, millionths};
 pub use values::gathered_blocks;
@@ -168,6 +170,9 @@ pub struct SourceLayer {
     pub fallback: Option<String>,
 }
 
+/// What plans call the memory on disk.
+pub const DISK: &str = "disk";
+
 /// What one group of fused layers became.
 #[derive(Clone, Debug)]
 pub struct PlanLayer {
@@ -197,6 +202,8 @@ pub struct PlanLayer {
     pub reason: String,
     /// Why it doesn't run where it was asked to, if so.
     pub fallback: Option<String>,
+    /// Whose parts its values are, where they are another layer's in parts.
+    pub parts: Option<PartsOf>,
     /// The annotations of its sources, joined; what governs each step is in [`Plan::terms`].
     pub annotations: Annotations,
     /// Under which token its values are kept for later runs, where they are.
@@ -340,6 +347,7 @@ impl PlanLayer {
             class: "host",
             reason: String::new(),
             fallback: None,
+            parts: None,
             annotations: Annotations::new(),
             kept_as: None,
             not_kept: None,

@@ -32,6 +32,8 @@ use outcrop::units::Bytes;
 use program::{Dice, Program, Style};
 
 const SEEDS: u64 = 200;
+/// Seeds beyond these that found something: a plan that spilled was followed by one that didn't.
+const FOUND: [u64; 1] = [581];
 const DEVICES: &[&str] = &["prefer-gpu", "prefer-gpu", "gpu", "any", "cpu"];
 /// How long a simulated driver may be silent.
 const SILENCE: Duration = Duration::from_millis(50);
@@ -59,7 +61,8 @@ fn random_faults_change_no_result_and_leave_nothing_behind() {
     println!("{tally:?}");
     assert!(problems.is_empty(), "{} problems\n{}", problems.len(), problems.join("\n"));
     if std::env::var("OUTCROP_FAULT_SEEDS").is_err() {
-        let all = [tally.equal, tally.errors, tally.lost, tally.too_small, tally.hung, tally.failed];
+        let all =
+            [tally.equal, tally.errors, tally.lost, tally.too_small, tally.split, tally.hung, tally.failed];
         assert!(all.iter().all(|&count| count > 0), "something never happened: {tally:?}");
     }
 }
@@ -76,6 +79,8 @@ struct Tally {
     /// Plans that were broken off because a device was lost, and those because one was too small, in runs that ended well.
     lost: u64,
     too_small: u64,
+    /// Layers that were made in parts, in runs that ended well.
+    split: u64,
     /// Devices that were lost because their driver said nothing.
     hung: u64,
     /// Attempts that failed in runs that ended well.
@@ -91,6 +96,7 @@ impl Tally {
         self.impossible += other.impossible;
         self.lost += other.lost;
         self.too_small += other.too_small;
+        self.split += other.split;
         self.hung += other.hung;
         self.failed += other.failed;
         self.taken_over += other.taken_over;
@@ -103,6 +109,7 @@ impl Tally {
             equal: 1,
             lost: recoveries().filter(|recovery| recovery.trouble == "lost").count() as u64,
             too_small: recoveries().filter(|recovery| recovery.trouble == "too small").count() as u64,
+            split: recoveries().map(|recovery| recovery.split.len() as u64).sum(),
             hung: recoveries().filter(|recovery| recovery.message.contains("hasn't answered")).count() as u64,
             failed,
             taken_over: recoveries().map(|recovery| recovery.taken_over).sum(),
@@ -112,11 +119,13 @@ impl Tally {
     }
 }
 
-fn seeds() -> std::ops::Range<u64> {
+fn seeds() -> impl Iterator<Item = u64> + Clone {
     let given = std::env::var("OUTCROP_FAULT_SEEDS").ok();
     let range = given.as_deref().and_then(|given| given.split_once(".."));
     let all = if std::env::var_os("OUTCROP_SOAK").is_some() { 10 * SEEDS } else { SEEDS };
-    range.map_or(0..all, |(first, end)| first.parse().unwrap()..end.parse().unwrap())
+    let range = range.map(|(first, end)| first.parse().unwrap()..end.parse().unwrap());
+    let found = if range.is_some() || all > FOUND[0] { &[][..] } else { &FOUND };
+    range.unwrap_or(0..all).chain(found.iter().copied())
 }
 
 fn play(seeds: impl Iterator<Item = u64>) -> (Tally, Vec<String>) {
@@ -154,7 +163,14 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(machine: &Machine, threads: usize, memory: Option<Bytes>, faults: &[FaultPlan]) -> Stage {
+    /// Each memory has so many bytes in truth, whatever the machine says.
+    fn new(
+        machine: &Machine,
+        threads: usize,
+        memory: Option<Bytes>,
+        truth: &[u64],
+        faults: &[FaultPlan],
+    ) -> Stage {
         let config =
             Config { threads: Some(threads), memory, device_timeout: Some(SILENCE), ..Config::default() };
         let gpus: Vec<Arc<SimDevice>> = machine
@@ -163,7 +179,8 @@ impl Stage {
             .zip(faults)
             .map(|((id, info), faults)| {
                 let link = machine.link(MemoryId::HOST, machine.memory_of(id));
-                Arc::new(SimDevice::new(info, Some(1 << 30), link, faults.clone()))
+                let bytes = truth[usize::from(machine.memory_of(id).0)];
+                Arc::new(SimDevice::new(info, Some(bytes), link, faults.clone()))
             })
             .collect();
         let host = Arc::new(Host::new(memory.map(|bytes| bytes.0 + (1 << 20))));
@@ -289,7 +306,8 @@ fn check(seed: u64) -> Result<Tally, String> {
     let calm = || outputs(&program, seed, &Moods::new(&mut Dice(0), false));
     let Ok(layers) = calm() else { return Ok(Tally { impossible: 1, ..Tally::default() }) };
     let none = vec![FaultPlan::none(); machine.devices.len() - 1];
-    let stage = Stage::new(&machine, threads, None, &none);
+    let ample = vec![1 << 30; machine.memories.len()];
+    let stage = Stage::new(&machine, threads, None, &ample, &none);
     let peaks = match stage.session.prepare_with(&layers, &overrides) {
         Ok(prepared) => prepared.plan.memories.iter().map(|memory| memory.peak.0).collect::<Vec<_>>(),
         Err(_) => return Ok(Tally { impossible: 1, ..Tally::default() }),
@@ -301,7 +319,7 @@ fn check(seed: u64) -> Result<Tally, String> {
             memory.bytes = Some(part(peak));
         }
     }
-    let stage = Stage::new(&machine, threads, memory, &none);
+    let stage = Stage::new(&machine, threads, memory, &ample, &none);
     let want = match run(&stage, &layers, &overrides) {
         Ok((results, ..)) => results,
         Err(error) if error.class() == ErrorClass::Unsatisfiable => {
@@ -311,7 +329,10 @@ fn check(seed: u64) -> Result<Tally, String> {
     };
     stage.check_afterwards()?;
     let struck: Vec<FaultPlan> = none.iter().map(|_| faults(dice)).collect();
-    let stage = Stage::new(&machine, threads, memory, &struck);
+    let scarce = dice.pick(&[0, 0, 0, 2, 4, 7]);
+    let truth: Vec<u64> = peaks.iter().map(|peak| (peak * scarce / 10).max(8)).collect();
+    let truth = if scarce > 0 { &truth } else { &ample };
+    let stage = Stage::new(&machine, threads, memory, truth, &struck);
     let moods = Moods::new(dice, is_moody);
     let layers = outputs(&program, seed, &moods).map_err(|error| error.to_string())?;
     let tally = match run(&stage, &layers, &overrides) {

@@ -158,11 +158,23 @@ fn is_value(kind: StepKind, layer: &PlanLayer) -> bool {
 
 /// How often steps failed, under names that another plan knows.
 pub(super) fn failures_of(plan: &Plan, failures: &[(StepId, u32)]) -> Failures {
-    let name = |&(id, failures): &(StepId, u32)| {
-        let step = plan.step(id);
-        ((plan.layer_of(id).root.clone(), step.kind, step.block), failures)
+    let mut named = Failures::new();
+    for &(id, failures) in failures {
+        let of_block = named.entry(charged(plan, id)).or_insert(0);
+        *of_block = failures.max(*of_block);
+    }
+    named
+}
+
+/// Whom the failures of a step are charged to, in this plan and others: parts answer for their block together.
+fn charged(plan: &Plan, id: StepId) -> (Arc<str>, StepKind, u64) {
+    let step = plan.step(id);
+    let (root, block) = match step.kind {
+        // These number leaves, not blocks.
+        StepKind::Fold | StepKind::Pad { .. } => (&plan.layer_of(id).root, step.block as usize),
+        _ => plan.layer_of(id).whole(step.block as usize),
     };
-    failures.iter().map(name).collect()
+    (root.clone(), step.kind, block as u64)
 }
 
 /// The steps of a run that failed in an earlier one, and how often.
@@ -171,9 +183,6 @@ pub(super) fn charges(active: &Active) -> Vec<(StepId, u32)> {
     if failures.is_empty() {
         return Vec::new();
     }
-    let charge = |id: StepId| {
-        let step = plan.step(id);
-        Some((id, *failures.get(&(plan.layer_of(id).root.clone(), step.kind, step.block))?))
-    };
+    let charge = |id: StepId| Some((id, *failures.get(&charged(plan, id))?));
     (0..plan.steps.len()).map(StepId::at).filter_map(charge).collect()
 }

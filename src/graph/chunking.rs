@@ -188,6 +188,13 @@ impl Chunking {
         elements
     }
 
+    /// The number of the block that holds an element; one beyond the array is in the last along its axis.
+    pub fn find(&self, element: &[usize]) -> usize {
+        let last = |axis: &AxisChunks| axis.extent().saturating_sub(1);
+        let along = |(axis, &at): (&AxisChunks, &usize)| axis.find(at.min(last(axis))).min(axis.count() - 1);
+        self.0.iter().zip(element).fold(0, |block, at| block * at.0.count() + along(at))
+    }
+
     /// Where block `index` (its position in the grid) lies in the array.
     pub fn region(&self, index: &[usize]) -> Region {
         let at = |f: fn(&AxisChunks, usize) -> usize| -> Shape {
@@ -265,6 +272,7 @@ mod tests {
             for block in 0..chunks.blocks() {
                 let elements = chunks.region_of(block).shape.elements();
                 assert_eq!(chunks.elements_of(block), elements, "{chunks}");
+                assert!(elements == 0 || chunks.find(&chunks.region_of(block).origin) == block, "{chunks}");
                 assert!(chunks.equal_blocks().is_none_or(|equal| equal == elements), "{chunks}");
             }
         }

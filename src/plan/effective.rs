@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::annotate::Annotations;
 use crate::graph::block_set::BlockSet;
+use crate::graph::chunking::Chunking;
 use crate::graph::layer::Layer;
 use crate::graph::layer_graph::LayerGraph;
 use crate::ids::LayerId;
@@ -25,6 +26,26 @@ pub struct Effective {
     blocks: HashMap<LayerId, (BlockSet, Vec<u32>)>,
     /// What the functions gave, each once.
     sets: Vec<Annotations>,
+}
+
+/// Whose annotations govern a layer of a rewritten graph.
+#[derive(Clone, Copy, Debug)]
+pub enum Governed<'a> {
+    /// Those of a layer of the graph before.
+    As(LayerId),
+    /// The same, each of its blocks in parts.
+    Parts {
+        /// The layer.
+        of: LayerId,
+        /// Its blocks.
+        whole: &'a Chunking,
+        /// Parts of these.
+        parts: &'a Chunking,
+    },
+    /// Of the layer's those that govern copies: it has the layer's values, and computes none.
+    Joined(LayerId),
+    /// Nobody's.
+    Nothing,
 }
 
 impl Effective {
@@ -94,6 +115,47 @@ impl Effective {
             }
             _ => false,
         }
+    }
+
+    /// What governs the layers of a rewritten graph, in its order. O(layers), and O(blocks) of those with functions.
+    pub fn carried<'a>(&self, layers: impl IntoIterator<Item = Governed<'a>>) -> Effective {
+        let mut carried = Effective { layers: Vec::new(), blocks: HashMap::new(), sets: self.sets.clone() };
+        let mut moves: HashMap<u32, u32> = HashMap::new();
+        for governed in layers {
+            let id = LayerId::at(carried.layers.len());
+            let (annotations, blocks) = match governed {
+                Governed::As(of) => (self.of(of).clone(), self.blocks.get(&of).cloned()),
+                Governed::Parts { of, whole, parts } => {
+                    (self.of(of).clone(), self.of_parts(of, whole, parts))
+                }
+                Governed::Joined(of) => {
+                    let number = |&set: &u32| {
+                        *moves.entry(set).or_insert_with(|| {
+                            carried.sets.push(self.set(set).of_copies());
+                            (carried.sets.len() - 1) as u32
+                        })
+                    };
+                    let blocks = self.blocks.get(&of);
+                    let blocks =
+                        blocks.map(|(blocks, sets)| (blocks.clone(), sets.iter().map(number).collect()));
+                    (self.of(of).of_copies(), blocks)
+                }
+                Governed::Nothing => (Annotations::new(), None),
+            };
+            carried.layers.push(annotations);
+            carried.blocks.extend(blocks.map(|blocks| (id, blocks)));
+        }
+        carried
+    }
+
+    /// For each part of a needed block, what the functions gave for the block.
+    fn of_parts(&self, of: LayerId, whole: &Chunking, parts: &Chunking) -> Option<(BlockSet, Vec<u32>)> {
+        if !self.varies(of) {
+            return None;
+        }
+        let set = |part: usize| Some((part, self.set_of(of, whole.find(&parts.region_of(part).origin))?));
+        let (numbers, sets): (Vec<usize>, Vec<u32>) = (0..parts.blocks()).filter_map(set).unzip();
+        Some((BlockSet::of(numbers, parts.blocks()), sets))
     }
 
     fn evaluate(&mut self, graph: &LayerGraph) -> Result<(), PlanError> {

@@ -34,6 +34,24 @@ impl Standing {
         Standing { apart, keeps }
     }
 
+    /// For the layers of a rewritten graph, of which each has the values of a layer of the one before, if any, as a whole or
+    /// in parts: parts aren't kept.
+    pub fn carried(&self, layers: impl IntoIterator<Item = (Option<LayerId>, bool)>) -> Standing {
+        let (apart, keeps) = layers
+            .into_iter()
+            .map(|(of, is_whole)| match of {
+                Some(of) => (self.apart[of.index()], is_whole && self.keeps[of.index()]),
+                None => (false, false),
+            })
+            .unzip();
+        Standing { apart, keeps }
+    }
+
+    /// Whether a run that may be resumed keeps the layer's values.
+    pub fn is_kept(&self, layer: LayerId) -> bool {
+        self.keeps[layer.index()]
+    }
+
     /// Whether the layer's values must be there: those asked for, those that others wait for, those that exist and
     /// those to keep. No other layer's kernel makes them on the way.
     pub fn is_apart(&self, layer: LayerId) -> bool {

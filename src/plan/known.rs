@@ -34,6 +34,10 @@ pub struct Known {
     contents: Option<Contents>,
     /// Blocks that sinks have, by layer.
     stored: BTreeMap<Arc<str>, BTreeSet<usize>>,
+    /// Devices whose memory gave out: they do one thing at a time.
+    in_turn: BTreeSet<DeviceId>,
+    /// In how many parts a device makes each block of a layer, where that isn't one.
+    parts: BTreeMap<(Arc<str>, DeviceId), usize>,
     /// Devices that turned out to be too small for a layer, and how.
     too_small: BTreeMap<(Arc<str>, DeviceId), String>,
 }
@@ -114,6 +118,31 @@ impl Known {
         let Some(stored) = self.stored.get(layer.name()) else { return asked };
         let count = layer.spec().count();
         BlockSet::of(asked.iter(count).filter(|block| !stored.contains(block)).collect(), count)
+    }
+
+    /// The device's memory gave out: its steps run one after the other, in planned order. Whether that is news.
+    pub fn add_in_turn(&mut self, device: DeviceId) -> bool {
+        self.in_turn.insert(device)
+    }
+
+    /// Whether the device does one thing at a time.
+    pub fn is_in_turn(&self, device: DeviceId) -> bool {
+        self.in_turn.contains(&device)
+    }
+
+    /// The device makes each block of the layer of this name in so many parts, as long as the layer is placed there.
+    pub fn add_parts(&mut self, layer: &str, device: DeviceId, parts: usize) {
+        self.parts.insert((layer.into(), device), parts);
+    }
+
+    /// In how many parts a device makes each block of a layer.
+    pub fn parts(&self, layer: &Layer, device: DeviceId) -> usize {
+        self.parts.get(&(layer.shared_name().clone(), device)).copied().unwrap_or(1)
+    }
+
+    /// Whether any device makes blocks in parts.
+    pub fn has_parts(&self) -> bool {
+        !self.parts.is_empty()
     }
 
     /// The device is too small for the layer of this name, as a run found out: the layer isn't placed there. Whether that

@@ -2,7 +2,7 @@
 //! input gives an equal plan.
 //!
 //! The passes, in order: [`effective`] annotations of each layer and block, [`resolve`] what each layer asks
-//! for, [`mod@fuse`] within placement classes, [`place`] on devices, fuse again within devices, [`lower`] to
+//! for, [`mod@split`] of layers that a device is too small for, [`mod@fuse`] within placement classes, [`place`] on devices, fuse again within devices, [`lower`] to
 //! tasks over the blocks that are needed and don't exist ([`known`], [`keep`]), [`transfer`] between memories, the [`terms`] of each task, [`order`],
 //! [`memory`], [`verify`].
 
@@ -18,6 +18,7 @@ pub mod memory;
 pub mod order;
 pub mod place;
 pub mod resolve;
+pub mod split;
 pub mod task_graph;
 pub mod terms;
 pub mod transfer;
@@ -39,17 +40,15 @@ use crate::plan::known::Known;
 use crate::plan::lower::plan_inputs;
 use crate::plan::place::Placement;
 use crate::plan::resolve::Resolved;
+use crate::plan::split::Split;
 use crate::plan::task_graph::TaskGraph;
 use crate::plan::terms::Room;
 use crate::settings::Settings;
 use crate::steps::{
-    OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, Steps, TransferEdge,
+    DISK, OutputForm, Plan, PlanLayer, PlanOutput, SourceLayer, StepKind, StepOperand, Steps, TransferEdge,
 };
 
 pub use error::{PlanError, Unsatisfied};
-
-/// What plans call the memory on disk.
-const DISK: &str = "disk";
 
 /// Plans the graph's outputs on a machine. What is `known` isn't computed again, and what only that needed isn't either:
 /// persisted values, a resumed run and a lost device are this same call.
@@ -64,33 +63,36 @@ pub fn plan(
 ) -> Result<Plan, PlanError> {
     let effective = Effective::new(graph, settings)?;
     let resolved = resolve::resolve(graph, &effective, known, machine, settings)?;
+    let standing = Standing::new(graph, effective.all(), known);
+    let (whole, split) = (graph, split::split(graph, effective, resolved, standing, known)?);
+    let Split { graph, effective, resolved, standing, .. } = &split;
     let same_class = |a: LayerId, b: LayerId| {
         let (at_a, at_b) = (resolved.of(a), resolved.of(b));
         at_a.class == at_b.class && at_a.candidates == at_b.candidates && effective.agree(graph, a, b)
     };
-    let standing = Standing::new(graph, effective.all(), known);
     let apart = |layer| standing.is_apart(layer);
     let by_class = fuse(graph, effective.all(), apart, same_class);
-    let placement = place::place(graph, &by_class, &resolved, machine, settings);
+    let placement = place::place(graph, &by_class, resolved, machine, settings);
     let device = |layer: LayerId| placement.device(by_class.of(layer));
     let same_device = |a, b| device(a) == device(b) && effective.agree(graph, a, b);
     let groups = fuse(graph, effective.all(), apart, same_device);
     let placement = placement.regrouped(&by_class, &groups);
-    let keeping = keep::keeping(graph, &groups, &placement, machine, &standing, known);
+    let keeping = keep::keeping(graph, &groups, &placement, machine, standing, known);
     let tasks = lower::lower(graph, &groups, &placement, machine, known, &keeping)?;
     let kept = transfer::kept(graph, &groups);
     let mut tasks = transfer::transfer(tasks, graph, &groups, machine, &kept);
-    let mut layers = layers(graph, &groups, &placement, &resolved, &effective, machine, settings);
+    let mut layers = layers(&split, &groups, &placement, machine, settings);
     for (layer, Keeping { token, refused }) in layers.iter_mut().zip(keeping) {
         (layer.kept_as, layer.not_kept) = (token, refused);
     }
     let resources = Resources::of(machine, settings);
-    let rooms = rooms(&groups, &tasks, &resolved, &placement, &resources, settings);
-    let mut assigned = terms::assign(&mut tasks, &groups, &effective, &rooms, settings)?;
+    let rooms = rooms(&groups, &tasks, resolved, &placement, &resources, settings);
+    let mut assigned = terms::assign(&mut tasks, &groups, effective, &rooms, settings)?;
     let order = order::order(&tasks, &assigned.priority);
     let outputs = outputs(graph, &groups);
     let scope = memory::Scope { layers: &layers, outputs: &outputs, machine, settings };
     let fitted = memory::fit(&mut tasks, &mut assigned, order, scope)?;
+    order::in_turn(&mut tasks, &fitted.order, |device| known.is_in_turn(device));
     let mut plan = assemble(tasks, &fitted.order, layers);
     plan.terms = assigned.terms;
     plan.outputs = outputs;
@@ -105,32 +107,27 @@ pub fn plan(
     plan.gpu_shares = resources.gpus.len();
     plan.predicted_s = fitted.predicted_s.unwrap_or(placement.predicted_s());
     if settings.verify {
-        verify::verify(&plan, graph, machine, settings)?;
+        verify::verify(&plan, whole, machine, settings)?;
     }
     Ok(plan)
 }
 
 fn layers(
-    graph: &LayerGraph,
+    split: &Split,
     groups: &Groups,
     placement: &Placement,
-    resolved: &Resolved,
-    effective: &Effective,
     machine: &Machine,
     settings: &Settings,
 ) -> Vec<PlanLayer> {
+    let Split { graph, resolved, .. } = split;
     let describe = |(id, group): (GroupId, &Group)| {
         let root = graph.layer(group.root());
         let device = placement.device(id);
         let resolution = resolved.of(group.root());
-        let name = root.label().unwrap_or(root.name());
+        let (dtype, chunks) = (root.dtype(), root.chunks().clone());
         PlanLayer {
             root: root.shared_name().clone(),
-            sources: group
-                .layers
-                .iter()
-                .flat_map(|&layer| sources(graph, resolved, effective, layer))
-                .collect(),
+            sources: group.layers.iter().flat_map(|&layer| sources(split, layer)).collect(),
             kind: root.spec().kind,
             keys: root.spec().keys.clone(),
             inputs: plan_inputs(graph, groups, group),
@@ -138,9 +135,10 @@ fn layers(
             class: resolution.class.name(),
             reason: placement.reason(id).to_owned(),
             fallback: fallbacks(group, resolved),
+            parts: split.parts_of(root),
             annotations: group.annotations.clone(),
             predicted_s: Work::of(graph, group).seconds(machine, device, settings.threads),
-            ..PlanLayer::new(name, group.op.clone(), root.dtype(), root.chunks().clone())
+            ..PlanLayer::new(&split.called(root), group.op.clone(), dtype, chunks)
         }
     };
     groups.iter().map(describe).collect()
@@ -205,9 +203,9 @@ impl Resources {
     }
 }
 
-/// The layers of the user's that a layer of the graph stands for.
-fn sources(graph: &LayerGraph, resolved: &Resolved, effective: &Effective, id: LayerId) -> Vec<SourceLayer> {
-    let (fallback, annotations) = (&resolved.of(id).fallback, effective.of(id));
+/// The layers of the user's that a layer of the graph does the work of.
+fn sources(split: &Split, id: LayerId) -> Vec<SourceLayer> {
+    let (fallback, annotations) = (&split.resolved.of(id).fallback, split.effective.of(id));
     let source = |origin: Origin| SourceLayer {
         name: origin.name.to_string(),
         label: origin.label.map(|label| label.to_string()),
@@ -216,7 +214,8 @@ fn sources(graph: &LayerGraph, resolved: &Resolved, effective: &Effective, id: L
         given: (*annotations != origin.annotations).then_some(origin.annotations),
         fallback: fallback.clone(),
     };
-    graph.layer(id).origins().into_iter().map(source).collect()
+    let origins = split.source(split.graph.layer(id)).map_or_else(Vec::new, |layer| layer.origins());
+    origins.into_iter().map(source).collect()
 }
 
 fn outputs(graph: &LayerGraph, groups: &Groups) -> Vec<PlanOutput> {

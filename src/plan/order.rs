@@ -6,9 +6,10 @@
 //! thirty blocks alive in this order, and all of them breadth first.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use crate::csr::Csr;
+use crate::machine::DeviceId;
 use crate::plan::task_graph::TaskGraph;
 use crate::steps::StepKind;
 
@@ -29,6 +30,21 @@ pub fn keeping_priority(tasks: &TaskGraph, preferred: &[u32], priority: &[f64]) 
         return preferred.to_vec();
     }
     by_priority(&Links::new(tasks), preferred, priority)
+}
+
+/// Has devices do one thing at a time, those for which `in_turn` holds: what they do in `order` waits for what they do
+/// before, so that nothing is brought there before it is needed. O(tasks).
+pub fn in_turn(tasks: &mut TaskGraph, order: &[u32], in_turn: impl Fn(DeviceId) -> bool) {
+    let mut last: HashMap<DeviceId, u32> = HashMap::new();
+    for &task in order {
+        let device = tasks.tasks[task as usize].device;
+        if in_turn(device)
+            && let Some(before) = last.insert(device, task)
+            && !tasks.operands(task).iter().any(|&(from, _)| from == before)
+        {
+            tasks.orderings.push((before, task));
+        }
+    }
 }
 
 /// Who must come before and after each task.

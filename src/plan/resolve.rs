@@ -56,11 +56,24 @@ pub struct Resolution {
     pub fallback: Option<String>,
 }
 
+impl Resolution {
+    /// On the host pool, for this reason.
+    pub fn host(reason: String) -> Self {
+        let candidates = vec![DeviceId::HOST];
+        Resolution { class: PlacementClass::Host, candidates, reason, fallback: None }
+    }
+}
+
 /// The resolutions of all layers, by [`LayerId`].
 #[derive(Clone, Debug)]
 pub struct Resolved(Vec<Resolution>);
 
 impl Resolved {
+    /// From the resolution of each layer, in the graph's order.
+    pub fn from_layers(layers: impl IntoIterator<Item = Resolution>) -> Self {
+        Resolved(layers.into_iter().collect())
+    }
+
     /// What this layer asks for.
     pub fn of(&self, id: LayerId) -> &Resolution {
         &self.0[id.index()]
@@ -114,20 +127,17 @@ struct Ask<'a> {
 impl Ask<'_> {
     fn resolve(&self) -> Result<Resolution, Box<Unsatisfied>> {
         let annotations = self.annotations;
-        let host = |reason: String| Resolution {
-            class: PlacementClass::Host,
-            candidates: vec![DeviceId::HOST],
-            reason,
-            fallback: None,
+        let on_host = match self.layer.op() {
+            Op::Load(_) => Some("sources are read on the host"),
+            Op::Store(_) => Some("sinks are written on the host"),
+            Op::Wait(_) => Some("waits, and needs no device"),
+            _ => None,
         };
-        match self.layer.op() {
-            Op::Load(_) => return Ok(host("sources are read on the host".to_owned())),
-            Op::Store(_) => return Ok(host("sinks are written on the host".to_owned())),
-            Op::Wait(_) => return Ok(host("waits, and needs no device".to_owned())),
-            _ => {}
+        if let Some(reason) = on_host {
+            return Ok(Resolution::host(reason.to_owned()));
         }
         let Some(class) = class_of(annotations) else {
-            return Ok(host("no device asked for: host pool".to_owned()));
+            return Ok(Resolution::host("no device asked for: host pool".to_owned()));
         };
         if self.settings.cpu_only && (class != PlacementClass::Host || annotations.workers().is_some()) {
             return Ok(Resolution {

@@ -65,8 +65,9 @@ impl Reactor {
             return run.squeeze(step);
         }
         run.squeezed.retain(|&other| other != step);
+        // What goes on elsewhere, or in parts, has the retries left that it had.
         let failures = run.failures.entry(step).or_insert(0);
-        *failures += 1;
+        *failures += u32::from(why != Failure::OutOfMemory);
         let attempt = *failures;
         let retries = tasks.plan().terms[tasks.class(step).terms as usize].retries;
         if run.phase == Phase::Running {

@@ -15,7 +15,8 @@
 //! under way.
 //!
 //! **Memory that gives out.** A step that its device had no memory for, whatever the book says, is tried again when
-//! nothing else of its run is under way, which is none of its retries. If it fails alone too, its run ends.
+//! nothing else of its run is under way, which is none of its retries. If it fails alone too, its run ends; whoever
+//! planned it may ask less of the device.
 //!
 //! **Bundles.** Short steps are given out together, to run one after the other in their worker, under one grant of
 //! resources: steps of one queue, never so many that another worker goes without, and steps that wait for nothing but

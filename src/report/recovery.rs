@@ -1,6 +1,6 @@
 //! What a run did about a device that was lost, or too small for some layer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::exec::{ExecError, Finished, Trouble};
 use crate::machine::{DeviceId, Machine};
-use crate::steps::{Plan, PlanLayer, StepKind};
+use crate::steps::{PartsOf, Plan, PlanLayer, StepKind};
 
 /// A plan was broken off, and the rest was planned anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -23,6 +23,10 @@ pub struct Recovery {
     pub layer: Option<String>,
     /// The step's block, as a key.
     pub block: Option<String>,
+    /// Whether the device does one thing at a time since, so that nothing is brought there before it is needed.
+    pub in_turn: bool,
+    /// Layers of which a device makes blocks in parts, or in more of them, since.
+    pub split: Vec<InParts>,
     /// Layers that run elsewhere since.
     pub moved: Vec<Moved>,
     /// Finished values that the next plan took over from host memory, among those that it has use for.
@@ -32,6 +36,17 @@ pub struct Recovery {
     /// Whether a layer moved between classes of arithmetic: its values may differ in their last digits from those of a run
     /// without the trouble.
     pub crosses_classes: bool,
+}
+
+/// A layer whose blocks are made in parts, which are joined on the host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InParts {
+    /// The layer.
+    pub layer: String,
+    /// Where they are made.
+    pub device: String,
+    /// Parts of its largest block.
+    pub parts: usize,
 }
 
 /// A layer that moved.
@@ -56,10 +71,9 @@ impl Recovery {
         finished: &Finished,
         source: &ExecError,
     ) -> Self {
-        let places: HashMap<&str, &PlanLayer> =
-            before.layers.iter().map(|layer| (&*layer.root, layer)).collect();
-        let places = |layer: &PlanLayer| places.get(&*layer.root).map(|before| before.device);
-        let moves = after.layers.iter().filter_map(|layer| Some((layer, places(layer)?, layer.device)));
+        let places: HashMap<&str, DeviceId> =
+            made(before).map(|(root, layer)| (root, layer.device)).collect();
+        let moves = made(after).filter_map(|(root, layer)| Some((layer, *places.get(root)?, layer.device)));
         let moves: Vec<_> = moves.filter(|(_, from, to)| from != to).collect();
         let name = |device: DeviceId| machine.device(device).name.clone();
         let class = |device: DeviceId| machine.device(device).backend.has_own_bits();
@@ -68,6 +82,8 @@ impl Recovery {
             ExecError::Compile { layer, .. } => (Some(layer.clone()), None),
             _ => (None, None),
         };
+        let is_there = after.layers.iter().any(|layer| layer.device == device);
+        let in_turn = is_there && matches!(trouble, Trouble::TooSmall { .. });
         let (trouble, message) = match trouble {
             Trouble::Lost { message } => ("lost", message),
             Trouble::TooSmall { message, .. } => ("too small", message),
@@ -78,6 +94,8 @@ impl Recovery {
             message: message.clone(),
             layer,
             block,
+            in_turn,
+            split: in_parts(before, after, name),
             crosses_classes: moves.iter().any(|&(_, from, to)| class(from) != class(to)),
             moved: moves
                 .iter()
@@ -105,6 +123,32 @@ impl Recovery {
     }
 }
 
+/// The layers whose values are made, by their names in the graph, each with the layer of the plan that makes them: the one
+/// that makes parts, not the one that joins them.
+fn made(plan: &Plan) -> impl Iterator<Item = (&str, &PlanLayer)> {
+    let in_parts = plan.layers.iter().filter(|layer| layer.parts.is_some());
+    let joined: HashSet<&str> = in_parts.map(|layer| layer.whole_root()).collect();
+    let is_made = move |layer: &&PlanLayer| layer.parts.is_some() || !joined.contains(&*layer.root);
+    plan.layers.iter().filter(is_made).map(|layer| (layer.whole_root(), layer))
+}
+
+/// The layers of which a plan makes parts that the plan before it didn't.
+fn in_parts(before: &Plan, after: &Plan, name: impl Fn(DeviceId) -> String) -> Vec<InParts> {
+    let known: HashSet<&str> = before.layers.iter().map(|layer| &*layer.root).collect();
+    let mut all = Vec::new();
+    for layer in after.layers.iter().filter(|layer| layer.tasks > 0 && !known.contains(&*layer.root)) {
+        let Some(PartsOf { count, .. }) = layer.parts else { continue };
+        for source in &layer.sources {
+            let called = source.label.as_ref().unwrap_or(&source.name);
+            let one = InParts { layer: called.clone(), device: name(layer.device), parts: count };
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+    }
+    all
+}
+
 impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "device {}: {}", self.device, self.trouble)?;
@@ -114,6 +158,12 @@ impl fmt::Display for Recovery {
             _ => {}
         }
         writeln!(f, ": {}", self.message)?;
+        if self.in_turn {
+            writeln!(f, "  {} does one thing at a time", self.device)?;
+        }
+        for InParts { layer, device, parts } in &self.split {
+            writeln!(f, "  split: each block of '{layer}' is made in up to {parts} parts on {device}")?;
+        }
         for Moved { layer, from, to } in &self.moved {
             writeln!(f, "  moved: '{layer}' from {from} to {to}")?;
         }

@@ -19,9 +19,10 @@ impl Report {
     /// What was taken from an earlier run, what is left for a later one, and what can't be.
     pub(super) fn write_resume(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let folder = self.resume.as_ref().map_or("the resume directory", |resume| &resume.folder);
+        // Without a directory, blocks are recalled that a plan that was broken off had finished: its recovery counts them.
         for layer in &self.layers {
             let (name, all) = (&layer.name, layer.recalled + layer.kept);
-            if layer.recalled > 0 {
+            if layer.recalled > 0 && (self.resume.is_some() || self.recoveries.is_empty()) {
                 writeln!(f, "resumed: {} of {all} blocks of '{name}' from {folder}", layer.recalled)?;
             }
             if layer.kept > 0 {

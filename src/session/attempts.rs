@@ -11,6 +11,7 @@ use crate::exec::{
 use crate::graph::op::{Op, Sink};
 use crate::machine::{DeviceId, MemoryId};
 use crate::plan::known::{Known, KnownAt};
+use crate::plan::split;
 use crate::report::Report;
 use crate::report::recovery::Recovery;
 use crate::session::{Completed, Prepared, Session, spill_limit};
@@ -22,7 +23,7 @@ use crate::value::Value;
 const LOST_CHUNKS_MAX: usize = 3;
 
 /// The attempts at one run. Each that fails and can be mended is followed by another with a plan of what is left. They
-/// are bounded: a device is lost once, and found too small for a layer once.
+/// are bounded: a device is lost once, and there are [few remedies](split::relieve) for one that is too small for a layer.
 pub(super) struct Attempts<'a> {
     session: &'a Session,
     control: &'a Control,
@@ -132,7 +133,7 @@ impl<'a> Attempts<'a> {
         self.session.planned(self.first.graph.clone(), &self.known, self.first.settings.clone())
     }
 
-    /// A plan that does without the device, or without it for some layers.
+    /// A plan that does without the device, or asks less of it.
     fn without(
         &mut self,
         device: DeviceId,
@@ -145,15 +146,16 @@ impl<'a> Attempts<'a> {
                 self.session.lose(device, message);
                 self.lost.insert(device)
             }
-            Trouble::TooSmall { layers, message } => layers
-                .iter()
-                .fold(false, |is_news, layer| self.known.add_too_small(layer, device, message) | is_news),
+            Trouble::TooSmall { layers, message } => {
+                split::relieve(&mut self.known, &self.first.graph, layers, device, message)
+            }
         };
         if !is_news {
             return Err(source.into());
         }
         let handed = self.take_over(finished);
-        let next = self.fitting(handed).map_err(|error| match error {
+        let next = self.fitting(handed).or_else(|error| self.elsewhere(device, &trouble, handed, error));
+        let next = next.map_err(|error| match error {
             Error::Plan(plan) => Error::Stranded { source: Box::new(source.clone()), plan: Box::new(plan) },
             error => error,
         })?;
@@ -166,6 +168,21 @@ impl<'a> Attempts<'a> {
         self.recoveries.push(recovery);
         self.records.push(finished.record.clone());
         Ok(next)
+    }
+
+    /// Where there is no plan with the parts that a device's memory would hold, its layers leave it after all.
+    fn elsewhere(
+        &mut self,
+        device: DeviceId,
+        trouble: &Trouble,
+        handed: u64,
+        error: Error,
+    ) -> Result<Prepared, Error> {
+        let Trouble::TooSmall { layers, message } = trouble else { return Err(error) };
+        if !split::give_up(&mut self.known, &self.first.graph, layers, device, message) {
+            return Err(error);
+        }
+        self.fitting(handed)
     }
 
     /// What is finished is known to the next plan; bytes that its values keep alive.
