@@ -79,7 +79,7 @@ functions! {
 fn known(spec: &Spec, attribute: c_int) -> Option<c_int> {
     Some(match attribute {
         // Threads and dimensions of a block, dimensions of a grid.
-        1 | 2 | 3 => MOST_THREADS as c_int,
+        1..=3 => MOST_THREADS as c_int,
         4 => 64,
         5 => i32::MAX,
         6 | 7 => 65535,

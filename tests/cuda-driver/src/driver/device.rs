@@ -56,7 +56,7 @@ impl Device {
         let mut retained = lock(&self.retained);
         *retained += 1;
         if *retained == 1 {
-            schedule().open(self.null_stream());
+            schedule().open(self.null_stream(), self.ordinal);
         }
     }
 

@@ -32,11 +32,14 @@ struct Queue {
     done: u64,
     running: bool,
     closed: bool,
+    device: usize,
 }
 
 struct State {
     queues: BTreeMap<u64, Queue>,
-    random: u64,
+    seed: u64,
+    /// Choices made so far among each device's streams.
+    choices: BTreeMap<usize, u64>,
 }
 
 /// All streams of the process.
@@ -56,7 +59,11 @@ pub fn schedule() -> &'static Schedule {
         let mode = variable("OUTCROP_CUDA_SCHEDULE").unwrap_or_default();
         let seed = mode.strip_prefix("lazy:").and_then(|seed| seed.parse().ok());
         Schedule {
-            state: Mutex::new(State { queues: BTreeMap::new(), random: seed.unwrap_or(0) }),
+            state: Mutex::new(State {
+                queues: BTreeMap::new(),
+                seed: seed.unwrap_or(0),
+                choices: BTreeMap::new(),
+            }),
             changed: Condvar::new(),
             lazy: seed.is_some(),
             delays: variable("OUTCROP_CUDA_DELAYS").as_deref().and_then(seeded),
@@ -65,9 +72,9 @@ pub fn schedule() -> &'static Schedule {
 }
 
 impl Schedule {
-    /// Opens the stream of that number, with a thread of its own unless work is done by who waits.
-    pub fn open(&'static self, stream: u64) {
-        lock(&self.state).queues.insert(stream, Queue::default());
+    /// Opens the stream of that number on a device, with a thread of its own unless work is done by who waits.
+    pub fn open(&'static self, stream: u64, device: usize) {
+        lock(&self.state).queues.insert(stream, Queue { device, ..Queue::default() });
         if !self.lazy {
             std::thread::spawn(move || self.serve(stream));
         }
@@ -102,7 +109,7 @@ impl Schedule {
     pub fn wait(&self, ticket: Ticket) {
         let mut state = lock(&self.state);
         while !state.is_done(ticket) {
-            state = match self.lazy.then(|| state.choose()).flatten() {
+            state = match self.lazy.then(|| state.choose(ticket)).flatten() {
                 Some(stream) => self.run(state, stream),
                 None => self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner()),
             };
@@ -113,7 +120,7 @@ impl Schedule {
     pub fn is_done(&self, ticket: Ticket) -> bool {
         let mut state = lock(&self.state);
         if !state.is_done(ticket)
-            && let Some(stream) = self.lazy.then(|| state.choose()).flatten()
+            && let Some(stream) = self.lazy.then(|| state.choose(ticket)).flatten()
         {
             state = self.run(state, stream);
             return state.is_done(ticket);
@@ -168,11 +175,17 @@ impl State {
         })
     }
 
-    /// One of the streams that can run, by the seed.
-    fn choose(&mut self) -> Option<u64> {
+    /// A stream that can run, by the seed: one of the device that is waited for, as long as there is any, so that
+    /// what others do with other devices changes nothing.
+    fn choose(&mut self, ticket: Ticket) -> Option<u64> {
+        let device = self.queues.get(&ticket.stream)?.device;
         let able: Vec<u64> = self.queues.keys().copied().filter(|stream| self.can_run(*stream)).collect();
-        self.random = self.random.wrapping_add(1);
-        let at = mixed(self.random) % (able.len().max(1) as u64);
+        let own = |stream: &u64| self.queues.get(stream).is_some_and(|queue| queue.device == device);
+        let near: Vec<u64> = able.iter().copied().filter(own).collect();
+        let able = if near.is_empty() { able } else { near };
+        let choice = self.choices.entry(device).or_default();
+        *choice += 1;
+        let at = mixed(self.seed ^ mixed(*choice)) % (able.len().max(1) as u64);
         able.get(at as usize).copied()
     }
 

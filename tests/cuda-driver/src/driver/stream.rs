@@ -25,7 +25,7 @@ static STREAMS: Mutex<Option<HashMap<u64, Stream>>> = Mutex::new(None);
 pub fn create(device: &Arc<Device>, blocking: bool) -> u64 {
     let id = fresh_handle();
     lock(&STREAMS).get_or_insert_default().insert(id, Stream { id, device: device.clone(), blocking });
-    schedule().open(id);
+    schedule().open(id, device.ordinal);
     id
 }
 

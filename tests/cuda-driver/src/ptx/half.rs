@@ -61,7 +61,7 @@ pub fn comparison(name: &str, ty: Type) -> Option<Compute> {
     }
     Some(match name {
         "eq" => compare!(a, b, a == b),
-        "ne" => compare!(a, b, a < b || a > b),
+        "ne" => compare!(a, b, a != b && !a.is_nan() && !b.is_nan()),
         "lt" => compare!(a, b, a < b),
         "le" => compare!(a, b, a <= b),
         "gt" => compare!(a, b, a > b),

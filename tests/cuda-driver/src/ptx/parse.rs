@@ -29,6 +29,9 @@ pub fn parse(text: &str, place: u64) -> Result<Module, PtxError> {
     Ok(parser.module)
 }
 
+/// A name with its offset and bytes.
+type Parameter<'a> = (&'a str, (usize, usize));
+
 /// What a call must know of a function, which may have no body yet.
 #[derive(Clone, Debug)]
 pub struct Signature {
@@ -140,7 +143,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `( .param .u64 a, .param .align 8 .b8 b[24] )`, or nothing.
-    fn parameters(&mut self, layout: &mut Layout) -> Result<Vec<(&'a str, (usize, usize))>, PtxError> {
+    fn parameters(&mut self, layout: &mut Layout) -> Result<Vec<Parameter<'a>>, PtxError> {
         let mut found = Vec::new();
         if !self.cursor.takes("(") {
             return Ok(found);

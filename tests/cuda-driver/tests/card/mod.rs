@@ -221,7 +221,7 @@ impl Random {
 
     pub fn f32(&mut self) -> f32 {
         let value = self.f64();
-        if self.next() % 16 == 0 { f32::from_bits(self.next() as u32) } else { value as f32 }
+        if self.next().is_multiple_of(16) { f32::from_bits(self.next() as u32) } else { value as f32 }
     }
 
     /// From -1 to 1.
