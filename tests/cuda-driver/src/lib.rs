@@ -2,7 +2,8 @@
 //!
 //! The library exports the `cu*` functions that a program on cudarc calls and executes the PTX that the real NVRTC
 //! makes, so that a CUDA path runs, races, leaks and fails where no card is. Load `libcuda_driver.so` by its path
-//! and what asks for `libcuda.so.1` afterwards finds it; or put a link of that name in a folder on the library path.
+//! and what asks for `libcuda.so` afterwards, as cudarc does first, finds it; or put a link called `libcuda.so.1` in a
+//! folder on the library path. Cargo leaves the library beside the test binaries, in `target/<profile>/deps`.
 //!
 //! What is emulated: several devices; streams, each a thread; events; stream-ordered allocation; pinned memory;
 //! peers. Every access of a kernel is checked: against live allocations of the right device, for alignment, in

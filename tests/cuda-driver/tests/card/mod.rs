@@ -187,9 +187,11 @@ impl From<Vec<u8>> for Argument {
 }
 
 /// `args![x, y, 3u32]`
+#[allow(unused_macros)]
 macro_rules! args {
     ($($a:expr),* $(,)?) => { &[$(crate::card::Argument::from($a)),*] };
 }
+#[allow(unused_imports)]
 pub(crate) use args;
 
 /// Numbers from a seed (xorshift64*, Vigna 2016).
