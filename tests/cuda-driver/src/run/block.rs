@@ -6,42 +6,54 @@ use super::warp::{self, Lane};
 use super::{Fault, Launch};
 use crate::ptx::code::{Op, Vote};
 
-/// Runs the block at `at` of the grid.
-pub fn run(launch: &Launch<'_>, at: [u32; 3]) -> Result<(), Fault> {
-    let count = launch.block.iter().product();
-    let shared_bytes = launch.module.functions[launch.function].shared_bytes;
-    let mut block = Block {
-        place: Place { launch, block: at },
-        threads: (0..count).map(|linear| Thread::new(launch, linear)).collect(),
-    };
-    let mut memory = Memory::new(launch, shared_bytes);
-    let mut backwards = false;
-    while block.threads.iter().any(|thread| thread.state != State::Done) {
-        block.turn(&mut memory, backwards)?;
-        let mut moved = block.threads.iter().any(|thread| thread.state == State::Ready);
-        moved |= block.warps()?;
-        let passed = block.barriers()?;
-        backwards ^= passed;
-        if !moved && !passed && block.threads.iter().any(|thread| thread.state != State::Done) {
-            return Err(block.stuck());
-        }
-    }
-    Ok(())
-}
-
-struct Block<'a> {
+/// The block that runs, and after it the next.
+pub struct Block<'a> {
     place: Place<'a>,
     threads: Vec<Thread>,
+    memory: Memory<'a>,
 }
 
-impl Block<'_> {
+impl<'a> Block<'a> {
+    pub fn new(launch: &'a Launch<'a>) -> Block<'a> {
+        let count = launch.block.iter().product();
+        let shared_bytes = launch.module.functions[launch.function].shared_bytes;
+        Block {
+            place: Place { launch, block: [0; 3] },
+            threads: (0..count).map(|linear| Thread::new(launch, linear)).collect(),
+            memory: Memory::new(launch, shared_bytes),
+        }
+    }
+
+    /// Runs the block at `at` of the grid.
+    pub fn run(&mut self, at: [u32; 3]) -> Result<(), Fault> {
+        self.place.block = at;
+        self.threads.iter_mut().for_each(|thread| thread.begin(self.place.launch));
+        self.memory.begin();
+        let mut backwards = false;
+        while !self.is_done() {
+            self.turn(backwards)?;
+            let mut moved = self.threads.iter().any(|thread| thread.state == State::Ready);
+            moved |= self.warps()?;
+            let passed = self.barriers()?;
+            backwards ^= passed;
+            if !moved && !passed && !self.is_done() {
+                return Err(self.stuck());
+            }
+        }
+        Ok(())
+    }
+
+    fn is_done(&self) -> bool {
+        self.threads.iter().all(|thread| thread.state == State::Done)
+    }
+
     /// Lets every thread run that can.
-    fn turn(&mut self, memory: &mut Memory<'_>, backwards: bool) -> Result<(), Fault> {
+    fn turn(&mut self, backwards: bool) -> Result<(), Fault> {
         let count = self.threads.len();
         for index in 0..count {
             let index = if backwards { count - 1 - index } else { index };
             if self.threads[index].state == State::Ready
-                && let Err(fault) = self.threads[index].run(memory, &self.place)
+                && let Err(fault) = self.threads[index].run(&mut self.memory, &self.place)
             {
                 return Err(self.at_thread(index, fault));
             }
@@ -60,11 +72,10 @@ impl Block<'_> {
                     let fault = Fault::failed("calls for lanes of which it isn't one");
                     return Err(self.at_thread(index, fault));
                 }
-                let here = self.threads[index].instruction(self.place.launch).1;
+                let here = self.threads[index].place();
                 let meets = |other: &usize| {
                     let thread = &self.threads[*other];
-                    let same = thread.instruction(self.place.launch).1 == here;
-                    thread.state == State::Warp(members) && same
+                    thread.state == State::Warp(members) && thread.place() == here
                 };
                 let member = |other: &usize| members >> (other - first) & 1 != 0;
                 let awaited = |other: &usize| member(other) && self.threads[*other].state != State::Done;
@@ -127,7 +138,7 @@ impl Block<'_> {
 
     /// A warp's threads must wait at one and the same instruction (PTX ISA, `bar.sync`).
     fn check_aligned(&self, waiting: &[usize]) -> Result<(), Fault> {
-        let at = |index: usize| self.threads[index].instruction(self.place.launch).1;
+        let at = |index: usize| self.threads[index].place();
         match waiting.windows(2).find(|pair| pair[0] / 32 == pair[1] / 32 && at(pair[0]) != at(pair[1])) {
             Some(pair) => {
                 let fault = Fault::failed("waits at another barrier instruction than its warp");

@@ -27,15 +27,22 @@ pub struct Own<'t> {
 }
 
 impl<'a> Memory<'a> {
-    /// Fresh memory of a block, filled with a pattern: shared memory doesn't start as zero.
+    /// The memory of blocks, one after the other.
     pub fn new(launch: &'a Launch<'a>, shared_bytes: usize) -> Memory<'a> {
         Memory {
             launch,
-            shared: vec![Allocation::POISON; shared_bytes],
-            dynamic: vec![Allocation::POISON; launch.dynamic_shared_bytes],
+            shared: vec![0; shared_bytes],
+            dynamic: vec![0; launch.dynamic_shared_bytes],
             recent: [const { None }; 4],
             oldest: 0,
         }
+    }
+
+    /// Begins with a block: shared memory has its pattern again, and what was found may have been freed.
+    pub fn begin(&mut self) {
+        self.shared.fill(Allocation::POISON);
+        self.dynamic.fill(Allocation::POISON);
+        self.recent = [const { None }; 4];
     }
 
     /// Reads `bytes` at an address, of an access that is `whole` bytes wide.

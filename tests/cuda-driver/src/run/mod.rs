@@ -49,10 +49,11 @@ impl Fault {
 /// Runs every block; the fault's message names kernel, block, thread and line.
 pub fn run(launch: &Launch<'_>) -> Result<(), Fault> {
     let [x, y, z] = launch.grid;
+    let mut block = block::Block::new(launch);
     for at in 0..u64::from(x) * u64::from(y) * u64::from(z) {
         let row = at / u64::from(x);
         let place = [at % u64::from(x), row % u64::from(y), row / u64::from(y)];
-        block::run(launch, place.map(|index| index as u32))?;
+        block.run(place.map(|index| index as u32))?;
     }
     Ok(())
 }

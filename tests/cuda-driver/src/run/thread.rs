@@ -2,6 +2,7 @@
 
 use super::memory::{Bytes, Memory, Own};
 use super::{Fault, Launch};
+use crate::driver::heap::Allocation;
 use crate::ptx::code::{Address, Base, Carry, Flush, Function, LaneMask, Op, Source, Space, Special};
 use crate::result;
 
@@ -53,13 +54,13 @@ const LIMIT: u64 = 100_000_000;
 const DEPTH: usize = 256;
 
 impl Thread {
+    /// A thread that has no block yet.
     pub fn new(launch: &Launch<'_>, linear: u32) -> Thread {
         let function = &launch.module.functions[launch.function];
-        let mut parameters = launch.parameters.to_vec();
-        parameters.resize(function.parameter_bytes, 0);
+        let parameters = vec![0; function.parameter_bytes];
         Thread {
             linear,
-            state: State::Ready,
+            state: State::Done,
             registers: vec![0; function.registers],
             frames: vec![Frame {
                 function: launch.function,
@@ -68,10 +69,22 @@ impl Thread {
                 local_at: 0,
                 parameters,
             }],
-            local: vec![0xcb; function.local_bytes],
+            local: vec![0; function.local_bytes],
             carry: false,
             steps: 0,
         }
+    }
+
+    /// Begins with a block: as if it were made anew, which would cost more than a short kernel does.
+    pub fn begin(&mut self, launch: &Launch<'_>) {
+        self.state = State::Ready;
+        self.registers.fill(0);
+        self.local.fill(Allocation::POISON);
+        self.frames.truncate(1);
+        let frame = self.frame_mut();
+        frame.at = 0;
+        frame.parameters[..launch.parameters.len()].copy_from_slice(launch.parameters);
+        (self.carry, self.steps) = (false, 0);
     }
 
     /// Runs for a slice, or until it must wait.
@@ -88,7 +101,13 @@ impl Thread {
                     .guard
                     .is_none_or(|(register, holds)| (self.registers[base + register as usize] != 0) == holds);
                 at += 1;
-                if executes {
+                if let Op::Compute { compute, flush: None, d, s } = &instruction.op {
+                    if executes {
+                        let value = |at: usize| s[at].of(&self.registers[base..], &function.constants);
+                        let result = compute(value(0), value(1), value(2), value(3));
+                        self.registers[base + *d as usize] = result;
+                    }
+                } else if executes {
                     self.frame_mut().at = at;
                     match self.execute(&instruction.op, function, base, memory, place)? {
                         Next::Instruction => {}
@@ -117,6 +136,12 @@ impl Thread {
     pub fn instruction<'m>(&self, launch: &Launch<'m>) -> (&'m Function, usize) {
         let frame = self.frame();
         (&launch.module.functions[frame.function], frame.at.saturating_sub(1))
+    }
+
+    /// The place of [`Thread::instruction`]: the function's number and the instruction's.
+    pub fn place(&self) -> (usize, usize) {
+        let frame = self.frame();
+        (frame.function, frame.at.saturating_sub(1))
     }
 
     /// A source's value in the current frame.
@@ -155,13 +180,10 @@ impl Thread {
     ) -> Result<Next, Fault> {
         let value = |source: &Source| source.of(&self.registers[base..], &function.constants);
         match op {
-            Op::Compute { compute, flush: None, d, s: [a, b, c, e] } => {
-                let result = compute(value(a), value(b), value(c), value(e));
-                self.registers[base + *d as usize] = result;
-            }
-            Op::Compute { compute, flush: Some(flush), d, s } => {
-                let [a, b, c, e] = flushed(*flush, [&s[0], &s[1], &s[2], &s[3]].map(value));
-                self.registers[base + *d as usize] = finished(*flush, compute(a, b, c, e));
+            Op::Compute { compute, flush, d, s } => {
+                let flush = flush.unwrap_or_default();
+                let [a, b, c, e] = flushed(flush, [&s[0], &s[1], &s[2], &s[3]].map(value));
+                self.registers[base + *d as usize] = finished(flush, compute(a, b, c, e));
             }
             Op::Branch { target } => return Ok(Next::Jump(*target)),
             Op::Load { space, bytes, signed, d, address } => {
@@ -286,7 +308,7 @@ impl Thread {
         }
         let (registers_at, local_at) = (self.registers.len(), self.local.len().next_multiple_of(16));
         self.registers.resize(registers_at + callee.registers, 0);
-        self.local.resize(local_at + callee.local_bytes, 0xcb);
+        self.local.resize(local_at + callee.local_bytes, Allocation::POISON);
         self.frames.push(Frame { function: index, at: 0, registers_at, local_at, parameters });
         Ok(())
     }
