@@ -83,7 +83,6 @@ impl Stream {
     /// Lets what follows wait for a ticket.
     pub fn wait_for(&self, ticket: Ticket) {
         let mut waits = self.order();
-        waits.push(ticket);
         schedule().submit(self.id, waits, Box::new(|| {}));
     }
 
