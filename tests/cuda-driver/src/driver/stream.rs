@@ -1,6 +1,7 @@
 //! Streams by handle, and the order that the null stream imposes.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use super::device::Device;
@@ -67,10 +68,14 @@ impl Stream {
     pub fn submit(&self, action: impl FnOnce() -> Result<(), Fault> + Send + 'static) -> Ticket {
         let device = self.device.clone();
         self.submit_always(move || {
-            if device.check().is_ok()
-                && let Err(fault) = action()
-            {
-                device.break_with(fault.code, &fault.message);
+            if device.check().is_err() {
+                return;
+            }
+            // A panic here is the emulation's own fault; whoever waits must hear of it all the same.
+            match catch_unwind(AssertUnwindSafe(action)) {
+                Ok(Ok(())) => {}
+                Ok(Err(fault)) => device.break_with(fault.code, &fault.message),
+                Err(_) => device.break_with(result::UNKNOWN, "the emulation panicked"),
             }
         })
     }
@@ -83,6 +88,7 @@ impl Stream {
     /// Lets what follows wait for a ticket.
     pub fn wait_for(&self, ticket: Ticket) {
         let mut waits = self.order();
+        waits.push(ticket);
         schedule().submit(self.id, waits, Box::new(|| {}));
     }
 
