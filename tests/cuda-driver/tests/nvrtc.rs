@@ -1,5 +1,7 @@
 //! What the real NVRTC makes of the kernels beside the committed PTX: for every architecture it must be known here.
 
+#![cfg(unix)]
+
 mod card;
 mod compiler;
 

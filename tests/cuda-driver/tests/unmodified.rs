@@ -1,6 +1,11 @@
 //! An unmodified cudarc program on the library as others load it: two streams, events, pinned copies, an error.
 
+#![cfg(unix)]
+
 mod compiler;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use cudarc::driver::{CudaContext, LaunchConfig, PushKernelArg, result::DriverError, sys};
 use cudarc::nvrtc::Ptx;
@@ -9,10 +14,9 @@ use libloading::os::unix::Library;
 const N: usize = 10_000;
 const SOURCE: &str = include_str!("ptx/elementwise.cu");
 
-/// Loads the library that Cargo left beside this test.
-fn load() {
-    let folder = std::env::current_exe().expect("a path").with_file_name("libcuda_driver.so");
-    compiler::load(&folder);
+/// Where Cargo left the library: beside this test.
+fn library() -> PathBuf {
+    std::env::current_exe().expect("a path").with_file_name("libcuda_driver.so")
 }
 
 fn live_bytes() -> u64 {
@@ -25,7 +29,7 @@ fn live_bytes() -> u64 {
 
 #[test]
 fn a_program_on_cudarc() -> Result<(), DriverError> {
-    load();
+    compiler::load(&library());
     assert_eq!(CudaContext::device_count()?, 1);
     let context = CudaContext::new(0)?;
     assert_eq!(context.name()?, "Emulated GPU");
@@ -68,5 +72,38 @@ fn a_program_on_cudarc() -> Result<(), DriverError> {
     context.synchronize()?;
     assert_eq!(live_bytes(), 0);
     assert!(context.load_module(Ptx::from_src(".version 8.0\n.target sm_80\nnonsense")).is_err());
+    Ok(())
+}
+
+/// Set for the process that a test starts of its own binary.
+const CHILD: &str = "CUDA_DRIVER_CHILD";
+
+#[test]
+fn a_process_finds_the_driver_in_a_folder() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cuda-driver");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    // cudarc asks for the first name before the second.
+    for name in ["libcuda.so", "libcuda.so.1"] {
+        let _ = std::fs::remove_file(folder.join(name));
+        std::os::unix::fs::symlink(library(), folder.join(name)).expect("a link");
+    }
+    let mut child = Command::new(std::env::current_exe().expect("a path"));
+    child.args(["--exact", "what_that_process_does", "--nocapture"]).env(CHILD, "1");
+    child
+        .env("LD_LIBRARY_PATH", &folder)
+        .env("OUTCROP_CUDA_DEVICES", "name=A,capability=7.5;name=B,capability=9.0");
+    child.env_remove("CUDA_VISIBLE_DEVICES").env_remove("CUDA_DEVICE_ORDER");
+    let output = child.output().expect("a child");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn what_that_process_does() -> Result<(), DriverError> {
+    if std::env::var_os(CHILD).is_none() {
+        return Ok(());
+    }
+    let names: Result<Vec<String>, DriverError> =
+        (0..CudaContext::device_count()?).map(|ordinal| CudaContext::new(ordinal as usize)?.name()).collect();
+    assert_eq!(names?, ["B", "A"], "the faster first");
     Ok(())
 }
