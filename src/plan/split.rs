@@ -40,8 +40,8 @@ pub const PARTS_MAX: usize = 16;
 ///
 /// The device does one thing at a time, so that nothing is brought there before it is needed; it makes blocks of these
 /// layers in two parts, in four, and so on; where they can't be made in more, they leave it. Names that aren't in the
-/// graph are passed over. A device has at most
-/// 1 + layers · (log₂ [`PARTS_MAX`] + 1) remedies. O(names + blocks along an axis).
+/// graph are passed over. A device has at most 1 + layers · (log₂ [`PARTS_MAX`] + 1) remedies. O(names + blocks along an
+/// axis).
 pub fn relieve(
     known: &mut Known,
     graph: &LayerGraph,
