@@ -1,5 +1,6 @@
 //! Devices: where kernels run and blocks live.
 
+pub mod caching;
 pub mod contract;
 pub mod host;
 pub mod probe;
