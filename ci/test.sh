@@ -20,5 +20,7 @@ if have clippy clippy; then
 fi
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 cargo test --workspace --locked
+# Once more, to show how many cases ran on each device.
+cargo test --locked --test conformance -- --nocapture
 # Unit tests of their own build: threads in orders that a seed decides (src/exec/interleavings.rs).
 cargo test --locked --lib --features interleavings interleavings
