@@ -14,8 +14,13 @@ have() {
 
 ci/setup.sh
 if have fmt rustfmt; then cargo fmt --all --check; fi
-if have clippy clippy; then cargo clippy --workspace --all-targets --locked -- -D warnings; fi
+if have clippy clippy; then
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+    cargo clippy --lib --tests --features interleavings --locked -- -D warnings
+fi
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 cargo test --workspace --locked
+# Once more, to show how many cases ran on each device.
+cargo test --locked --test conformance -- --nocapture
 # Unit tests of their own build: threads in orders that a seed decides (src/exec/interleavings.rs).
 cargo test --locked --lib --features interleavings interleavings

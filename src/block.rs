@@ -47,6 +47,11 @@ impl Buffer {
         self.0.host_pointer()
     }
 
+    /// See [`Storage::as_any`].
+    pub(crate) fn as_any(&self) -> &dyn Any {
+        self.0.as_any()
+    }
+
     /// The storage as the type that its device made, or `None` when another device made it.
     pub fn downcast<T: Storage>(&self) -> Option<&T> {
         self.0.as_any().downcast_ref()

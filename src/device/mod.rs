@@ -1,5 +1,7 @@
 //! Devices: where kernels run and blocks live.
 
+pub mod caching;
+pub mod conformance;
 pub mod contract;
 pub mod host;
 pub mod probe;

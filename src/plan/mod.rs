@@ -64,7 +64,7 @@ pub fn plan(
     let effective = Effective::new(graph, settings)?;
     let resolved = resolve::resolve(graph, &effective, known, machine, settings)?;
     let standing = Standing::new(graph, effective.all(), known);
-    let (whole, split) = (graph, split::split(graph, effective, resolved, standing, known)?);
+    let (whole, split) = (graph, split::split(graph, effective, resolved, standing, known, machine)?);
     let Split { graph, effective, resolved, standing, .. } = &split;
     let same_class = |a: LayerId, b: LayerId| {
         let (at_a, at_b) = (resolved.of(a), resolved.of(b));

@@ -15,6 +15,7 @@ use crate::plan::effective::{self, Effective};
 use crate::plan::error::{PlanError, Unsatisfied};
 use crate::plan::known::Known;
 use crate::plan::memory::budget;
+use crate::plan::split;
 use crate::settings::Settings;
 use crate::units::Bytes;
 
@@ -155,6 +156,8 @@ impl Ask<'_> {
             self.machine.devices().map(|(id, device)| (id, self.obstacles(class, id, device))).collect();
         let fits: Vec<DeviceId> =
             verdicts.iter().filter(|(_, obstacles)| obstacles.is_empty()).map(|(id, _)| *id).collect();
+        // Blocks are made in parts where no device that could have them has buffers for whole ones.
+        let fits = if fits.is_empty() { self.fitting_in_parts(&verdicts) } else { fits };
         let preferred = self.preferred(&fits);
         let reason = need(self.annotations);
         if !preferred.is_empty() {
@@ -179,6 +182,15 @@ impl Ask<'_> {
             fix: self.fix(class, &best),
             best: best.text,
         }))
+    }
+
+    /// The devices whose buffers hold parts of blocks, if not whole ones, and that want nothing else.
+    fn fitting_in_parts(&self, verdicts: &[(DeviceId, Vec<Obstacle>)]) -> Vec<DeviceId> {
+        let holds_parts = |(_, obstacles): &&(DeviceId, Vec<Obstacle>)| match obstacles[..] {
+            [Obstacle::Block { limit, .. }] => split::parts_within(self.layer, limit.0).is_some(),
+            _ => false,
+        };
+        verdicts.iter().filter(holds_parts).map(|(id, _)| *id).collect()
     }
 
     /// `allow_other_workers` makes `workers` a preference: those that match when any does, else all.

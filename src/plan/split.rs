@@ -22,7 +22,7 @@ use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::{CopyRule, Op, Reduce};
 use crate::graph::value_spec::ValueSpec;
 use crate::ids::LayerId;
-use crate::machine::DeviceId;
+use crate::machine::{DeviceId, Machine};
 use crate::plan::effective::{Effective, Governed};
 use crate::plan::keep::Standing;
 use crate::plan::known::Known;
@@ -40,8 +40,8 @@ pub const PARTS_MAX: usize = 16;
 ///
 /// The device does one thing at a time, so that nothing is brought there before it is needed; it makes blocks of these
 /// layers in two parts, in four, and so on; where they can't be made in more, they leave it. Names that aren't in the
-/// graph are passed over. A device has at most
-/// 1 + layers · (log₂ [`PARTS_MAX`] + 1) remedies. O(names + blocks along an axis).
+/// graph are passed over. A device has at most 1 + layers · (log₂ [`PARTS_MAX`] + 1) remedies. O(names + blocks along an
+/// axis).
 pub fn relieve(
     known: &mut Known,
     graph: &LayerGraph,
@@ -79,6 +79,27 @@ pub fn give_up(
     layers.fold(false, |is_news, name| known.add_too_small(name, device, how) | is_news)
 }
 
+/// In how many parts a layer's blocks have to be made, so that no block that it reads or makes has more than `limit`
+/// bytes; 1 where they are no larger. `None` where that many can't be made. O(blocks along an axis).
+pub fn parts_within(layer: &Layer, limit: u64) -> Option<usize> {
+    let bytes = |chunks: &Chunking, of: &Layer| (chunks.largest_block() * of.dtype().size()) as u64;
+    let fits = |cut: &Cut, count: usize| {
+        let reads =
+            |input: &Arc<Layer>| bytes(&of_input(layer.op(), cut, input.chunks(), count), input) <= limit;
+        bytes(&cut.chunks, layer) <= limit && layer.inputs().iter().all(reads)
+    };
+    let is_small = |layer: &Layer| bytes(layer.chunks(), layer) <= limit;
+    if is_small(layer) && layer.inputs().iter().all(|input| is_small(input)) {
+        return Some(1);
+    }
+    let counts =
+        std::iter::successors(Some(2), |count| Some(2 * count)).take_while(|&count| count <= PARTS_MAX);
+    counts
+        .map_while(|count| Some((count, cut(layer, count)?)))
+        .find(|(count, cut)| fits(cut, *count))
+        .map(|(count, _)| count)
+}
+
 /// A graph with layers in parts, and what governs its layers.
 pub struct Split {
     /// The graph.
@@ -103,8 +124,8 @@ enum Role {
     Cut { of: Arc<Layer> },
 }
 
-/// The graph in which layers are made in parts that are `known` to have to be, on devices that they may still be on.
-/// O(layers + edges) where there are any, and O(blocks along an axis) of these.
+/// The graph in which layers are made in parts that are `known` to have to be, or whose blocks are above what a buffer of
+/// the device holds, on devices that they may be on. O(layers + edges) where there are any, and O(blocks along an axis) of these.
 ///
 /// # Errors
 /// What is wrong with a layer that is made of another one: nothing, unless there is a bug.
@@ -114,8 +135,13 @@ pub fn split(
     resolved: Resolved,
     standing: Standing,
     known: &Known,
+    machine: &Machine,
 ) -> Result<Split, GraphError> {
-    let cuts = if known.has_parts() { planned_cuts(graph, &resolved, known) } else { HashMap::new() };
+    let has_limits = machine.devices.iter().any(|device| device.limits.binding_bytes_max.is_some());
+    let cuts = match known.has_parts() || has_limits {
+        true => planned_cuts(graph, &resolved, known, machine),
+        false => HashMap::new(),
+    };
     if cuts.is_empty() {
         return Ok(Split { graph: graph.clone(), effective, resolved, standing, roles: HashMap::new() });
     }
@@ -178,13 +204,21 @@ struct PlannedCut {
 
 /// The cuts of the layers that need one. A map is cut like the layer that reads it over the same blocks: the two may be
 /// one kernel.
-fn planned_cuts(graph: &LayerGraph, resolved: &Resolved, known: &Known) -> HashMap<LayerId, PlannedCut> {
+fn planned_cuts(
+    graph: &LayerGraph,
+    resolved: &Resolved,
+    known: &Known,
+    machine: &Machine,
+) -> HashMap<LayerId, PlannedCut> {
     let users = graph.users();
     let mut cuts: HashMap<LayerId, PlannedCut> = HashMap::new();
     for index in (0..graph.layer_count()).rev() {
         let (id, layer) = (LayerId::at(index), graph.layer(LayerId::at(index)));
-        let on =
-            |&device: &DeviceId| Some((device, known.parts(layer, device))).filter(|&(_, parts)| parts > 1);
+        let on = |&device: &DeviceId| {
+            let limit = machine.device(device).limits.binding_bytes_max;
+            let needed = limit.and_then(|limit| parts_within(layer, limit)).unwrap_or(1);
+            Some((device, needed.max(known.parts(layer, device)))).filter(|&(_, parts)| parts > 1)
+        };
         let Some((device, count)) = resolved.of(id).candidates.iter().find_map(on) else { continue };
         let like = |user: &LayerId| {
             let planned =

@@ -2,6 +2,7 @@
 
 mod allocated;
 mod annotations;
+mod devices;
 mod faults;
 mod graphs;
 mod limits;

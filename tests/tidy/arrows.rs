@@ -54,6 +54,8 @@ const TABLE: &[(&str, &[&str])] = &[
             "simulate",
         ],
     ),
+    // What chunks and pieces there are to be copied is the graph's business.
+    ("device::conformance", &["device", "kernel", "graph"]),
     // A call runs a function that isn't Outcrop's own: what it gets and gives is the graph's business.
     (
         "exec",

@@ -7,6 +7,7 @@ use super::compiler::WgpuCompiler;
 use super::health::Health;
 use super::memory::WgpuMemory;
 use super::queue::WgpuQueue;
+use crate::device::caching::Caching;
 use crate::device::contract::{Compiler, Device, DeviceError, Memory, Queue};
 use crate::dtype::DType;
 use crate::kernel::capability::{WGPU_DTYPES, WGPU_INPUTS_MAX};
@@ -18,7 +19,7 @@ pub struct WgpuDevice {
     name: String,
     adapter_name: String,
     dtypes: Vec<DType>,
-    memory: Arc<WgpuMemory>,
+    memory: Arc<Caching<WgpuMemory>>,
     compiler: WgpuCompiler,
     queue: WgpuQueue,
 }
@@ -131,7 +132,7 @@ impl WgpuDevice {
         })?;
         let dtypes = dtypes(features);
         let health = Health::watch(name, &device);
-        let memory = Arc::new(WgpuMemory::new(device.clone(), health.clone(), capacity_bytes));
+        let memory = Arc::new(Caching::new(WgpuMemory::new(device.clone(), health.clone(), capacity_bytes)));
         Ok(WgpuDevice {
             name: name.to_owned(),
             adapter_name,
@@ -152,9 +153,9 @@ impl WgpuDevice {
         &self.dtypes
     }
 
-    /// Its memory, with the figures that the contract doesn't ask for.
+    /// Its memory without the pool above it, with the figures that the contract doesn't ask for.
     pub fn wgpu_memory(&self) -> &WgpuMemory {
-        &self.memory
+        self.memory.source()
     }
 }
 

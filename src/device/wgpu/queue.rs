@@ -9,6 +9,7 @@ use super::health::{Health, lock};
 use super::memory::WgpuMemory;
 use super::staging::{RowWriter, for_each_part};
 use crate::block::{Block, Buffer};
+use crate::device::caching::Caching;
 use crate::device::contract::{DeviceError, Memory, Program, Queue};
 use crate::dtype::DType;
 use crate::kernel::Arguments;
@@ -19,7 +20,7 @@ pub struct WgpuQueue {
     pub(super) device: wgpu::Device,
     queue: wgpu::Queue,
     health: Arc<Health>,
-    memory: Arc<WgpuMemory>,
+    memory: Arc<Caching<WgpuMemory>>,
     /// The buffer through which downloads come, kept for the next one.
     landing: Mutex<Option<wgpu::Buffer>>,
     workgroups_per_axis_max: u32,
@@ -33,7 +34,7 @@ impl WgpuQueue {
         device: wgpu::Device,
         queue: wgpu::Queue,
         health: Arc<Health>,
-        memory: Arc<WgpuMemory>,
+        memory: Arc<Caching<WgpuMemory>>,
     ) -> Self {
         let workgroups_per_axis_max = device.limits().max_compute_workgroups_per_dimension;
         WgpuQueue { device, queue, health, memory, landing: Mutex::new(None), workgroups_per_axis_max }
@@ -61,12 +62,13 @@ impl WgpuQueue {
             Slot::Output => &arguments.output,
         };
         if clears {
-            encoder.clear_buffer(self.memory.buffer_of(&arguments.output)?, 0, None);
+            encoder.clear_buffer(self.memory.source().buffer_of(&arguments.output)?, 0, None);
         }
         for pass in passes.iter().filter(|pass| pass.invocations > 0) {
-            let reads = pass.reads.iter().map(|&slot| self.memory.buffer_of(block_at(slot)));
-            let buffers =
-                reads.chain([self.memory.buffer_of(block_at(pass.write))]).collect::<Result<Vec<_>, _>>()?;
+            let reads = pass.reads.iter().map(|&slot| self.memory.source().buffer_of(block_at(slot)));
+            let buffers = reads
+                .chain([self.memory.source().buffer_of(block_at(pass.write))])
+                .collect::<Result<Vec<_>, _>>()?;
             let pipeline = &program.pipelines[pass.shader];
             let group = self.bind(pipeline, &buffers, &pass.params);
             let (x, y) = self.workgroups(pass.invocations)?;
@@ -234,7 +236,7 @@ impl Queue for WgpuQueue {
 
     fn upload(&self, from: &Block, to: &Block) -> Result<(), DeviceError> {
         self.check_pair("uploading", from, to)?;
-        let buffer = self.memory.buffer_of(to)?;
+        let buffer = self.memory.source().buffer_of(to)?;
         // Two parts may be under way: staging memory is bounded.
         let mut under_way: VecDeque<wgpu::SubmissionIndex> = VecDeque::new();
         let mut offset = 0;
@@ -260,7 +262,7 @@ impl Queue for WgpuQueue {
 
     fn download(&self, from: &Block, to: &Block) -> Result<(), DeviceError> {
         self.check_pair("downloading", to, from)?;
-        let buffer = self.memory.buffer_of(from)?;
+        let buffer = self.memory.source().buffer_of(from)?;
         let total = from.layout.bytes();
         let mut writer = RowWriter::new(to);
         let mut offset = 0;

@@ -11,7 +11,7 @@ use shuttle::rand::Rng;
 use shuttle::sync::atomic::{AtomicU64, Ordering};
 use shuttle::thread;
 
-use super::runs::{diamond, nesting};
+use super::runs::{diamond, in_parts, nesting};
 use super::stage::{Counted, Stage, asking, layer, machine, number};
 use super::{ALWAYS, NEVER, RETRIES, explore};
 use crate::annotate::annotate;
@@ -31,6 +31,11 @@ fn is_right_or_cancelled(ended: &Result<Outcome, ExecError>, right: u64) {
 #[test]
 fn cancelled_at_any_time() {
     explore(NEVER, || cancelled_around(2, |stage| diamond(stage, 1)));
+}
+
+#[test]
+fn cancelled_while_a_step_is_in_parts() {
+    explore(NEVER, || cancelled_around(2, |stage| in_parts(stage, 5)));
 }
 
 /// A run whose result is 5 is cancelled by another thread.

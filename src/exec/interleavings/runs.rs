@@ -12,6 +12,8 @@ use crate::annotate::annotate;
 use crate::collections::array::Over;
 use crate::collections::{Array, Delayed};
 use crate::exec::Control;
+use crate::parts;
+use crate::task::Stopped;
 
 /// A value, two that are made of it, and one that is made of these.
 pub(super) fn diamond(stage: &Stage, number: u64) -> Delayed<Counted> {
@@ -87,6 +89,45 @@ fn an_attempt_fails_and_the_next_does_not() {
         drop(both);
         stage.end();
     });
+}
+
+/// A step in parts, of which each adds its number.
+pub(super) fn in_parts(stage: &Stage, number: u64) -> Delayed<Counted> {
+    let made = stage.counted(number);
+    Delayed::<Counted>::try_call("in parts", (), move || {
+        let sum = Arc::new(AtomicU64::new(0));
+        let added = sum.clone();
+        parts::share(2, move |part| {
+            added.fetch_add(part as u64, Ordering::Relaxed);
+            Ok::<_, Stopped>(())
+        })?;
+        assert_eq!(
+            (Arc::strong_count(&sum), sum.load(Ordering::Relaxed)),
+            (1, 1),
+            "each part once, and all gone"
+        );
+        Ok::<_, Stopped>(made.with(made.number))
+    })
+}
+
+/// Two steps whose parts idle workers take, beside others.
+#[test]
+fn steps_in_parts() {
+    for play in [|| steps_in_parts_on(1), || steps_in_parts_on(2), || steps_in_parts_on(3)] {
+        explore(NEVER, play);
+    }
+}
+
+fn steps_in_parts_on(threads: usize) {
+    let stage = Stage::new(threads);
+    let both = Delayed::<Counted>::call(
+        "both",
+        (&in_parts(&stage, 2), &in_parts(&stage, 3)),
+        |one: &Counted, other: &Counted| one.with(one.number + other.number),
+    );
+    assert_eq!(stage.number(&both).unwrap(), 5);
+    drop(both);
+    stage.end();
 }
 
 /// Work that steps submit, while they hold the only licence, that needs it too.

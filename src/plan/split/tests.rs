@@ -193,3 +193,31 @@ fn a_device_in_turn_starts_nothing_before_what_comes_first() {
         assert!(reads || plan.orderings.contains(&(pair[0], pair[1])), "{plan}");
     }
 }
+
+#[test]
+fn blocks_above_what_a_buffer_holds_are_made_in_parts_from_the_start() {
+    let y = annotate(with("x-note", "kept"), || (source() * 2.0).named("y"));
+    let planned = |limit: u64| {
+        let mut machine = machine();
+        machine.devices[1].limits.binding_bytes_max = Some(limit);
+        plan(&graph(&[&y]), &Known::none(), &machine, &settings())
+    };
+    assert_eq!(layers(&planned(32).unwrap()), [("x", "host", 4), ("y", "gpu0", 4)], "a block is 32 bytes");
+    let parts = planned(16).unwrap();
+    let want = [("x", "host", 4), ("x cut", "host", 8), ("y in parts", "gpu0", 8), ("y", "host", 4)];
+    assert_eq!(layers(&parts), want, "{parts}");
+    assert!(parts.layers[2].reason.contains("each block in up to 2 parts"), "{}", parts.layers[2].reason);
+    // An element is four bytes.
+    let error = planned(3).unwrap_err().to_string();
+    assert!(error.contains("chunks of at most 3 B"), "{error}");
+}
+
+#[test]
+fn parts_are_no_more_than_a_buffer_needs() {
+    let layer = |array: &Array| array.layer().unwrap().clone();
+    let y = layer(&(source() * 2.0));
+    let counts = [64, 32, 31, 16, 8, 4, 3].map(|limit| parts_within(&y, limit));
+    assert_eq!(counts, [Some(1), Some(1), Some(2), Some(2), Some(4), Some(8), None]);
+    let total = layer(&source().sum(&Over::all()));
+    assert_eq!((parts_within(&total, 32), parts_within(&total, 31)), (Some(1), None));
+}

@@ -1,0 +1,105 @@
+//! Every device against the host: `outcrop::device::conformance`. How many cases ran on each is printed, and held to a
+//! table: a device that comes to run fewer fails.
+
+use outcrop::device::conformance::{Family, Subject, Tally, check};
+use outcrop::device::contract::Device;
+use outcrop::device::host::Host;
+use outcrop::device::host::isa::Isa;
+use outcrop::device::sim::{FaultPlan, SimDevice};
+use outcrop::machine::{Machine, MemoryId};
+
+/// Cases that run at least, by family.
+type Least = [(Family, usize); 8];
+
+const HOST: Least = [
+    (Family::Unary, 826),
+    (Family::Binary, 924),
+    (Family::Cast, 448),
+    (Family::Fused, 24),
+    (Family::Made, 60),
+    (Family::Stencil, 48),
+    (Family::Reduction, 580),
+    (Family::Copy, 80),
+];
+
+fn held_to(least: &Least, name: &str, subject: &Subject<'_>) -> Tally {
+    let tally = check(subject).unwrap_or_else(|mismatch| panic!("{name}: {mismatch}"));
+    println!("{name}:\n{tally}");
+    for &(family, least) in least {
+        assert!(
+            tally.of(family) >= least,
+            "{name} ran {} cases of {family:?}, not {least}",
+            tally.of(family)
+        );
+    }
+    tally
+}
+
+#[test]
+fn the_host_with_every_instruction_set() {
+    for isa in Isa::available() {
+        let device = Host::with_isa(None, isa);
+        let tally = held_to(&HOST, &format!("host, {isa:?}"), &Subject::of_host_class(&device));
+        assert_eq!(tally.lacking, 0);
+        assert_eq!(device.memory().used(), 0);
+    }
+}
+
+#[test]
+fn a_simulated_device() {
+    let machine: Machine = toml::from_str(include_str!("../examples/machines/gpu-server.toml")).unwrap();
+    let (_, info) = machine.devices().nth(1).unwrap();
+    let link = machine.link(MemoryId::HOST, MemoryId(1));
+    let device = SimDevice::new(info, Some(64 << 20), link, FaultPlan::default());
+    let tally = held_to(&HOST, "sim", &Subject::of_host_class(&device));
+    assert_eq!((tally.lacking, device.memory().used()), (0, 0));
+}
+
+#[cfg(feature = "wgpu")]
+mod wgpu {
+    use super::*;
+    use outcrop::device::wgpu::{Selector, open_adapter};
+    use outcrop::dtype::DType;
+    use outcrop::kernel::capability::WGPU_DTYPES;
+
+    const WGPU: Least = [
+        (Family::Unary, 560),
+        (Family::Binary, 686),
+        (Family::Cast, 252),
+        (Family::Fused, 18),
+        (Family::Made, 6),
+        (Family::Stencil, 24),
+        (Family::Reduction, 196),
+        (Family::Copy, 80),
+    ];
+
+    /// With `i64` and `f64`.
+    const WGPU_64: Least = [
+        (Family::Unary, 714),
+        (Family::Binary, 889),
+        (Family::Cast, 448),
+        (Family::Fused, 24),
+        (Family::Made, 54),
+        (Family::Stencil, 48),
+        (Family::Reduction, 532),
+        (Family::Copy, 80),
+    ];
+
+    #[test]
+    fn the_software_adapter() {
+        let device = match open_adapter("gpu0", &Selector::Software, 64 << 20) {
+            Ok(device) => device,
+            Err(error) => {
+                let required = std::env::var("OUTCROP_REQUIRE").is_ok_and(|names| names.contains("wgpu"));
+                assert!(!required, "OUTCROP_REQUIRE names wgpu: {error}");
+                return println!("SKIPPED wgpu: no adapter ({error})");
+            }
+        };
+        let name = format!("wgpu, {}", device.adapter_name());
+        let is_long = device.dtypes().contains(&DType::I64) && device.dtypes().contains(&DType::F64);
+        let least = if is_long { &WGPU_64 } else { &WGPU };
+        held_to(least, &name, &Subject::of_wgpu(&device, device.dtypes()));
+        held_to(&WGPU, &format!("{name}, 32 bits"), &Subject::of_wgpu(&device, &WGPU_DTYPES));
+        assert_eq!(device.memory().used(), 0);
+    }
+}
