@@ -36,7 +36,7 @@ pub fn op<'a>(
     Ok(Some(Op::Atomic { space, bytes: ty.bytes() as u8, update, d, address, s }))
 }
 
-/// The new value, and how many operands it takes. Hardware adds `f32` in global memory with subnormals kept.
+/// What becomes of the old value, and how many operands that takes. Hardware adds `f32` in global memory with subnormals kept.
 fn update(name: &str, ty: Type, modifiers: &mut Modifiers<'_>) -> Option<(Compute, usize)> {
     let found: Compute = match name {
         "exch" => |_, b, _, _| b,

@@ -111,7 +111,7 @@ pub enum Op {
     Atomic {
         space: Space,
         bytes: u8,
-        /// The new value of the old one and the operands.
+        /// What becomes of the old value, from it and the operands.
         update: Compute,
         d: Option<u32>,
         address: Address,
