@@ -19,7 +19,8 @@ const FORMAT: &[u8] = b"outcrop kernel 1\n";
 impl KernelCache {
     /// The user's: `outcrop/kernels` in `XDG_CACHE_HOME`, or else in `~/.cache`. Where there is neither nothing is kept.
     pub fn of_user() -> Self {
-        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let variable =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let caches = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
         KernelCache { folder: caches.map(|caches| caches.join("outcrop").join("kernels")) }
     }

@@ -27,7 +27,9 @@ pub fn cuda_kernel_lack(kernel: &Kernel) -> Option<String> {
 /// What keeps a wgpu device that computes with `dtypes` from compiling `kernel`, in words, or `None`.
 pub fn wgpu_kernel_lack(kernel: &Kernel, dtypes: &[DType]) -> Option<String> {
     match kernel {
-        Kernel::Map(map) => wgpu_lack(&map.expr, dtypes).or_else(|| inputs_lack(map.inputs.len(), WGPU_INPUTS_MAX)),
+        Kernel::Map(map) => {
+            wgpu_lack(&map.expr, dtypes).or_else(|| inputs_lack(map.inputs.len(), WGPU_INPUTS_MAX))
+        }
         Kernel::Fold { map, reduction, .. } => wgpu_lack(&map.expr, dtypes)
             .or_else(|| inputs_lack(map.inputs.len(), WGPU_INPUTS_MAX))
             .or_else(|| wgpu_reduction_lack(*reduction, map.expr.output_dtype(0), dtypes)),

@@ -36,7 +36,12 @@ pub(super) struct CudaProgram {
 
 impl CudaCompiler {
     /// A compiler for a card of a compute capability (90 is 9.0).
-    pub(super) fn new(context: &Arc<Context>, nvrtc: &'static Nvrtc, capability: i32, cache: KernelCache) -> Self {
+    pub(super) fn new(
+        context: &Arc<Context>,
+        nvrtc: &'static Nvrtc,
+        capability: i32,
+        cache: KernelCache,
+    ) -> Self {
         let target = Mutex::new(nvrtc.target(capability));
         CudaCompiler { context: context.clone(), nvrtc, target, cache, modules: Mutex::default() }
     }
@@ -84,7 +89,11 @@ impl Compiler for CudaCompiler {
     fn compile(&self, kernel: &Kernel) -> Result<Program, DeviceError> {
         if let Some(lack) = cuda_kernel_lack(kernel) {
             let (device, kernel) = (self.context.name().to_owned(), kernel.name());
-            return Err(DeviceError::Compile { device, kernel, message: format!("this device lacks {lack}") });
+            return Err(DeviceError::Compile {
+                device,
+                kernel,
+                message: format!("this device lacks {lack}"),
+            });
         }
         let rendered = Rendered::new(kernel);
         let module = self.module(kernel, &rendered.source)?;

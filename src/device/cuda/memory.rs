@@ -89,7 +89,8 @@ impl Source {
             return context.call("allocating", || unsafe { result::malloc_sync(bytes) });
         }
         // SAFETY: the stream lives.
-        let address = context.call("allocating", || unsafe { result::malloc_async(self.stream.raw, bytes) })?;
+        let address =
+            context.call("allocating", || unsafe { result::malloc_async(self.stream.raw, bytes) })?;
         self.stream.synchronize("allocating")?;
         Ok(address)
     }
@@ -97,8 +98,19 @@ impl Source {
     fn free(&self, address: CUdeviceptr) {
         // SAFETY: the storage is dropped, and nobody has the address any more.
         self.stream.context.give_back(|| unsafe {
-            if self.has_pool { result::free_async(address, self.stream.raw) } else { result::free_sync(address) }
+            if self.has_pool {
+                result::free_async(address, self.stream.raw)
+            } else {
+                result::free_sync(address)
+            }
         });
+    }
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        // What was given back is back before the context goes. Nobody is left to be told.
+        let _ = self.stream.synchronize("giving back");
     }
 }
 

@@ -152,7 +152,9 @@ impl Nvrtc {
             unsafe { (self.functions.compile)(program.handle, pointers.len() as c_int, pointers.as_ptr()) };
         if compiled != 0 {
             let log = self.text(program.handle, self.functions.log_size, self.functions.log)?;
-            return Err(NvrtcError::Refused(String::from_utf8_lossy(&log).trim_end_matches('\0').trim().to_owned()));
+            return Err(NvrtcError::Refused(
+                String::from_utf8_lossy(&log).trim_end_matches('\0').trim().to_owned(),
+            ));
         }
         match target {
             Target::Machine(_) => self.text(program.handle, self.functions.cubin_size, self.functions.cubin),
@@ -255,11 +257,14 @@ fn names() -> Vec<PathBuf> {
 /// Folders that may hold it.
 fn places() -> Vec<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let mut toolkits: Vec<PathBuf> = ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(|name| variable(name)).collect();
+    let mut toolkits: Vec<PathBuf> =
+        ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(|name| variable(name)).collect();
     toolkits.extend(below(Path::new("/usr/local"), "cuda"));
     let mut places: Vec<PathBuf> = toolkits
         .iter()
-        .flat_map(|toolkit| ["lib64", "lib", "bin", "targets/x86_64-linux/lib"].map(|name| toolkit.join(name)))
+        .flat_map(|toolkit| {
+            ["lib64", "lib", "bin", "targets/x86_64-linux/lib"].map(|name| toolkit.join(name))
+        })
         .collect();
     let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().filter_map(|name| variable(name));
     let user = variable("HOME").map(|home| home.join(".local"));
@@ -278,8 +283,10 @@ fn places() -> Vec<PathBuf> {
 /// The entries of a folder whose names begin so, the last by name first.
 fn below(folder: &Path, beginning: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> =
-        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(beginning)).map(|e| e.path()).collect();
+    let mut found: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(beginning))
+        .map(|e| e.path())
+        .collect();
     found.sort();
     found.reverse();
     found
@@ -294,7 +301,9 @@ fn files(places: &[PathBuf]) -> Vec<PathBuf> {
     };
     places
         .iter()
-        .flat_map(|place| names.iter().flat_map(|name| below(place, name)).filter(|path| is_library(path)).take(1))
+        .flat_map(|place| {
+            names.iter().flat_map(|name| below(place, name)).filter(|path| is_library(path)).take(1)
+        })
         .collect()
 }
 
@@ -316,9 +325,6 @@ mod tests {
         let toolkit = make("cuda-13.0/lib64/libnvrtc.so.13");
         let places = [toolkit.parent().unwrap(), folder.path(), wheel.parent().unwrap()].map(Path::to_owned);
         assert_eq!(files(&places), [toolkit, wheel]);
-        assert_eq!(
-            below(folder.path(), "python3"),
-            [folder.path().join("python3.11")],
-        );
+        assert_eq!(below(folder.path(), "python3"), [folder.path().join("python3.11")],);
     }
 }

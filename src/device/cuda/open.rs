@@ -158,7 +158,10 @@ fn uuid(device: CUdevice) -> Result<String, OpenError> {
 
 /// The digits of a UUID, whatever stands before and between them.
 fn digits(uuid: &str) -> String {
-    let bare = uuid.split_once('-').filter(|(kind, _)| matches!(*kind, "GPU" | "MIG")).map_or(uuid, |(_, rest)| rest);
+    let bare = uuid
+        .split_once('-')
+        .filter(|(kind, _)| matches!(*kind, "GPU" | "MIG"))
+        .map_or(uuid, |(_, rest)| rest);
     bare.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect()
 }
 
@@ -185,6 +188,14 @@ impl Device for CudaDevice {
 
     fn queue(&self) -> &dyn Queue {
         &self.compute
+    }
+
+    fn uploads(&self) -> &dyn Queue {
+        &self.uploads
+    }
+
+    fn downloads(&self) -> &dyn Queue {
+        &self.downloads
     }
 }
 

@@ -34,7 +34,10 @@ struct Places<'a> {
 }
 
 impl CudaQueue {
-    pub(super) fn new(context: &Arc<Context>, memory: &Arc<Caching<CudaMemory>>) -> Result<Self, DeviceError> {
+    pub(super) fn new(
+        context: &Arc<Context>,
+        memory: &Arc<Caching<CudaMemory>>,
+    ) -> Result<Self, DeviceError> {
         Ok(CudaQueue {
             stream: Stream::new(context)?,
             memory: memory.clone(),
@@ -64,9 +67,8 @@ impl CudaQueue {
         let (grid, block) = ((pass.blocks.0, pass.blocks.1, 1), (BLOCK, 1, 1));
         // SAFETY: the function takes one struct of that many words; the kernels keep within the blocks that the launch
         // was checked against, and those are held until the work is done.
-        let launch = || unsafe {
-            result::launch_kernel(function, grid, block, 0, self.stream.raw, &mut parameters)
-        };
+        let launch =
+            || unsafe { result::launch_kernel(function, grid, block, 0, self.stream.raw, &mut parameters) };
         self.context().call(&program.name, launch)
     }
 }

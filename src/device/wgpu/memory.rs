@@ -54,7 +54,8 @@ impl WgpuMemory {
 
     /// The wgpu buffer of a block of this device.
     pub(super) fn buffer_of<'a>(&self, block: &'a Block) -> Result<&'a wgpu::Buffer, DeviceError> {
-        let storage = block.buffer.downcast::<WgpuStorage>().filter(|s| Arc::ptr_eq(&s.capacity, &self.capacity));
+        let storage =
+            block.buffer.downcast::<WgpuStorage>().filter(|s| Arc::ptr_eq(&s.capacity, &self.capacity));
         storage.map(|storage| &storage.buffer).ok_or_else(|| {
             self.health.failed("finding a block", "the block lies in the memory of another device")
         })
@@ -102,7 +103,9 @@ impl Memory for WgpuMemory {
             })
         });
         match made {
-            Ok(buffer) => Ok(Buffer::new(WgpuStorage { buffer, bytes: size, capacity: self.capacity.clone() })),
+            Ok(buffer) => {
+                Ok(Buffer::new(WgpuStorage { buffer, bytes: size, capacity: self.capacity.clone() }))
+            }
             Err(error) => {
                 self.capacity.give_back(size);
                 Err(error)

@@ -20,6 +20,8 @@ pub struct WgpuQueue {
     pub(super) device: wgpu::Device,
     queue: wgpu::Queue,
     health: Arc<Health>,
+    /// Its number among those that share the driver's.
+    number: usize,
     memory: Arc<Caching<WgpuMemory>>,
     /// The buffer through which downloads come, kept for the next one.
     landing: Mutex<Option<wgpu::Buffer>>,
@@ -34,10 +36,19 @@ impl WgpuQueue {
         device: wgpu::Device,
         queue: wgpu::Queue,
         health: Arc<Health>,
+        number: usize,
         memory: Arc<Caching<WgpuMemory>>,
     ) -> Self {
         let workgroups_per_axis_max = device.limits().max_compute_workgroups_per_dimension;
-        WgpuQueue { device, queue, health, memory, landing: Mutex::new(None), workgroups_per_axis_max }
+        WgpuQueue {
+            device,
+            queue,
+            health,
+            number,
+            memory,
+            landing: Mutex::new(None),
+            workgroups_per_axis_max,
+        }
     }
 
     /// Waits for everything that was submitted up to `index`, or at all.
@@ -265,7 +276,7 @@ impl Queue for WgpuQueue {
 
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.wait(None)?;
-        self.health.late_error()
+        self.health.late_error(self.number)
     }
 }
 

@@ -11,8 +11,8 @@ use super::words::WordLayout;
 use crate::dtype::{DType, Scalar};
 use crate::graph::expr::{Expr, NodeId, NodeOp};
 use crate::graph::expr_ops::{BinaryOp, Distribution, Stencil, UnaryOp};
-use crate::kernel::{ArraySpec, MapKernel};
 use crate::kernel::render::{Access, access, fill, is_two};
+use crate::kernel::{ArraySpec, MapKernel};
 use crate::shape::Shape;
 
 /// A rendered expression.
@@ -61,8 +61,7 @@ impl Body {
 
     /// Everything up to and with the function `oc_at`, whose result is a `value`; a kernel has `words` words.
     pub(super) fn source(&self, value: &str, words: usize) -> String {
-        let mask =
-            self.outputs.get(1).map_or(String::new(), |mask| format!("    counts = {mask};\n"));
+        let mask = self.outputs.get(1).map_or(String::new(), |mask| format!("    counts = {mask};\n"));
         let at = fill(
             include_str!("../../../kernels/cuda/at.cu"),
             &[
@@ -220,7 +219,7 @@ impl Writer<'_> {
 
     /// By the position in the whole array.
     fn random(&mut self, seed: u64, distribution: Distribution, dtype: DType) -> String {
-        self.library.need_random(dtype);
+        self.library.need_random();
         self.needs_index = true;
         self.calls_functions = true;
         let mut position = "0ull".to_owned();

@@ -35,7 +35,12 @@ pub(super) fn render(dtype: DType) -> Rendered {
             ("element", stored_type(dtype)),
         ],
     );
-    Rendered { source, functions: vec!["oc_copy", "oc_copy_wide"], words: PIECES * RECORD, form: Form::Copy(dtype) }
+    Rendered {
+        source,
+        functions: vec!["oc_copy", "oc_copy_wide"],
+        words: PIECES * RECORD,
+        form: Form::Copy(dtype),
+    }
 }
 
 pub(super) fn launch(dtype: DType, arguments: &Arguments) -> Result<Launch, LaunchError> {
@@ -100,10 +105,7 @@ impl Box {
         let Ok((operand, from)) = self.from else { return };
         let Some((&mut (ref mut extent, 1, 1), outer)) = self.axes.split_first_mut() else { return };
         let offset = |block: &crate::block::Block| block.layout.offset as isize * size;
-        let starts = [
-            self.to + offset(&arguments.output),
-            from + offset(&arguments.operands[operand].block),
-        ];
+        let starts = [self.to + offset(&arguments.output), from + offset(&arguments.operands[operand].block)];
         let is_aligned = starts.iter().all(|start| start % WIDE as isize == 0)
             && outer.iter().all(|(_, to, from)| to % many == 0 && from % many == 0);
         if !is_aligned || !extent.is_multiple_of(many as usize) {
@@ -138,7 +140,9 @@ fn merged(axes: impl Iterator<Item = (usize, isize, isize)>) -> Vec<(usize, isiz
     let mut merged: Vec<(usize, isize, isize)> = Vec::new();
     for (extent, to, from) in axes.filter(|&(extent, _, _)| extent != 1) {
         match merged.last_mut() {
-            Some((inner, a, b)) if to == *a * *inner as isize && from == *b * *inner as isize => *inner *= extent,
+            Some((inner, a, b)) if to == *a * *inner as isize && from == *b * *inner as isize => {
+                *inner *= extent
+            }
             _ => merged.push((extent, to, from)),
         }
     }

@@ -126,7 +126,13 @@ impl Groups {
         let extents = |range: std::ops::Range<usize>| range.map(|axis| shape[axis]);
         let run = extents(outer..shape.len()).product();
         let of_cell = (0..outer).filter(|axis| axes.contains(axis)).map(|axis| shape[axis]).product();
-        Some(Groups { run, outer, runs: extents(0..outer).product(), each: usize::div_ceil(run, GROUP), of_cell })
+        Some(Groups {
+            run,
+            outer,
+            runs: extents(0..outer).product(),
+            each: usize::div_ceil(run, GROUP),
+            of_cell,
+        })
     }
 
     fn count(&self) -> usize {
@@ -151,7 +157,8 @@ impl Fold {
         let map = map_words(&self.map, arguments)?;
         if matches!(self.reduction, Reduction::Count { .. }) {
             let blocks = (elements.div_ceil(4 * BLOCK as usize).min(COUNTERS) as u32, 1);
-            let passes = if elements == 0 { Vec::new() } else { vec![Pass { function: 0, words: map, blocks }] };
+            let passes =
+                if elements == 0 { Vec::new() } else { vec![Pass { function: 0, words: map, blocks }] };
             return Ok(Launch { scratch_bytes: 0, clears: true, passes });
         }
         let is_kept = |axis: &usize| !self.axes.contains(axis);
@@ -194,7 +201,8 @@ impl Fold {
         let mut words = map;
         words.extend(own);
         for is_folded in [false, true] {
-            let axes = || (0..outer).filter(|axis| self.axes.contains(axis) == is_folded && shape[*axis] != 1);
+            let axes =
+                || (0..outer).filter(|axis| self.axes.contains(axis) == is_folded && shape[*axis] != 1);
             let start = words.len();
             words.push(value(axes().count()));
             words.extend(axes().rev().flat_map(|axis| [value(shape[axis]), value(step(axis))]));

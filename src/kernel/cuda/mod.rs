@@ -132,9 +132,8 @@ impl Rendered {
 /// it runs.
 pub fn scratch_bytes(kernel: &Kernel, region: &Region) -> usize {
     match kernel {
-        Kernel::Fold { reduction, axes, state, .. } => {
-            fold::Groups::new(*reduction, axes, &region.shape).map_or(0, |groups| groups.scratch_bytes(*state))
-        }
+        Kernel::Fold { reduction, axes, state, .. } => fold::Groups::new(*reduction, axes, &region.shape)
+            .map_or(0, |groups| groups.scratch_bytes(*state)),
         _ => 0,
     }
 }

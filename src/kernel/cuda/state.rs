@@ -92,8 +92,6 @@ pub(super) fn combine_launch(state: StateSpec, arguments: &Arguments) -> Result<
 }
 
 pub(super) fn finish(reduction: Reduction, state: StateSpec, output: DType) -> Rendered {
-    let mut library = Library::default();
-    library.need_cast();
     let variance = |ddof: u32| format!("at[2 * cells] / fmax(at[0] - {ddof}.0, 0.0)");
     let value = match reduction {
         Reduction::Var { ddof } => variance(ddof),
@@ -105,7 +103,7 @@ pub(super) fn finish(reduction: Reduction, state: StateSpec, output: DType) -> R
     let source = fill(
         include_str!("../../../kernels/cuda/finish.cu"),
         &[
-            ("library", &library.source()),
+            ("library", &Library::default().source()),
             ("state", stored_type(state.dtype)),
             ("stored", stored_type(output)),
             ("result", value_type(output)),
