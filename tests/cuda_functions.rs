@@ -5,6 +5,8 @@
 
 mod emulated;
 
+use std::f64::consts::{FRAC_PI_4, LN_2, SQRT_2};
+
 use outcrop::block::Block;
 use outcrop::device::contract::Device;
 use outcrop::device::cuda::{CudaDevice, Selector};
@@ -30,26 +32,24 @@ impl Random {
 }
 
 /// Where functions change what they do, and where they overflow.
-const THRESHOLDS: [f64; 34] = [
-    0.34657359,
+const THRESHOLDS: [f64; 32] = [
+    0.5 * LN_2,
     0.4375,
     0.5,
     0.6744,
     0.6875,
-    0.693147,
-    0.7853981634,
+    LN_2,
+    FRAC_PI_4,
     1.0,
-    1.0397207,
-    1.4142135,
-    1.5707963268,
-    3.1415926536,
+    1.5 * LN_2,
+    SQRT_2,
     9.01,
     10.0,
     19.1,
     20.0,
     22.0,
-    27.0 * 0.693147,
-    56.0 * 0.693147,
+    27.0 * LN_2,
+    56.0 * LN_2,
     88.72283,
     89.41599,
     103.97208,
@@ -72,7 +72,7 @@ fn interesting() -> Vec<f64> {
     values.extend((-1074..1024).step_by(3).map(|power| 2f64.powi(power)));
     values.extend((-149..128).map(|power| 2f64.powi(power)));
     values.extend(THRESHOLDS);
-    values.extend((1..40).map(|k| f64::from(k) * std::f64::consts::FRAC_PI_4));
+    values.extend((1..40).map(|k| f64::from(k) * FRAC_PI_4));
     values
 }
 
@@ -138,7 +138,7 @@ fn check<T: Element + Copy + std::fmt::Debug + Into<f64>>(device: &dyn Device, v
     let host = Host::new(None);
     let block = |values: &[T]| Block::from_slice([values.len()], values).unwrap();
     let dtype = T::DTYPE;
-    let mut held = |name: &str, op: NodeOp, inputs: &[&[T]]| {
+    let held = |name: &str, op: NodeOp, inputs: &[&[T]]| {
         let blocks: Vec<Block> = inputs.iter().map(|values| block(values)).collect();
         let wanted = computed(&host, &host, op.clone(), &blocks).to_vec::<T>().unwrap();
         let found = computed(device, &host, op, &blocks).to_vec::<T>().unwrap();

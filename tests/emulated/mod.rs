@@ -1,4 +1,4 @@
-//! The emulated CUDA driver (tests/cuda-driver) and the real NVRTC (ci/nvrtc.sh), loaded into a test's process so that
+//! The emulated CUDA driver (tests/cuda-driver) and the real NVRTC (ci/cuda.sh), loaded into a test's process so that
 //! the CUDA backend finds them where it looks for a real card's.
 
 use std::path::{Path, PathBuf};
@@ -11,10 +11,19 @@ pub fn driver() -> PathBuf {
     std::env::current_exe().expect("a path").with_file_name("libcuda_driver.so")
 }
 
-/// The compiler, where ci/nvrtc.sh puts it: in the folder that the tests were built in.
+/// The compiler, where ci/cuda.sh puts it: in the folder that the tests were built in.
 pub fn nvrtc() -> PathBuf {
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("nvrtc");
-    target.join("nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+    wheels().join("cuda_nvrtc/lib/libnvrtc.so.12")
+}
+
+/// The assembler, from the same place.
+#[allow(dead_code, reason = "not every test that includes this module assembles")]
+pub fn ptxas() -> PathBuf {
+    wheels().join("cuda_nvcc/bin/ptxas")
+}
+
+fn wheels() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("cuda").join("nvidia")
 }
 
 /// Whether the compiler is there. Says so where it isn't, and fails if `OUTCROP_REQUIRE` has `cuda-emulated`.
@@ -25,8 +34,8 @@ pub fn has_nvrtc() -> bool {
     }
     let required = std::env::var("OUTCROP_REQUIRE").unwrap_or_default();
     let is_required = required.split(',').any(|name| name == "cuda-emulated");
-    assert!(!is_required, "no {}: run ci/nvrtc.sh", path.display());
-    println!("SKIPPED cuda-emulated: no {}; run ci/nvrtc.sh", path.display());
+    assert!(!is_required, "no {}: run ci/cuda.sh", path.display());
+    println!("SKIPPED cuda-emulated: no {}; run ci/cuda.sh", path.display());
     false
 }
 

@@ -17,5 +17,6 @@ mod open;
 mod queue;
 mod staging;
 
+pub use compiler::OPTIONS;
 pub use driver::DriverError;
 pub use open::{CudaDevice, OpenError, Selector};
