@@ -69,6 +69,9 @@ pub struct Host {
     /// The processor's name, for people.
     #[serde(default)]
     pub model: String,
+    /// NUMA nodes with processors or memory; `None` where the system doesn't tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numa_nodes: Option<usize>,
 }
 
 /// One device, however many drivers show it.
@@ -90,6 +93,12 @@ pub struct DeviceInfo {
     pub backend: Backend,
     /// Every driver that shows this device.
     pub ways: Vec<Way>,
+    /// CUDA compute capability, major and minor, of NVIDIA's cards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compute_capability: Option<(u32, u32)>,
+    /// The device that it is a slice of: a MIG slice's card.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice_of: Option<String>,
     /// Element types that its kernels can compute in.
     #[serde(serialize_with = "file::dtype_names")]
     pub dtypes: Vec<DType>,
@@ -219,6 +228,9 @@ pub struct Link {
 }
 
 impl Machine {
+    /// Devices, or memories, that a machine may have: each has lanes with numbers of 16 bits, three at most.
+    pub const DEVICES_MAX: usize = u16::MAX as usize / 3;
+
     /// A machine without a GPU: `cores` threads (at least 1) and `memory` bytes.
     pub fn host_only(cores: usize, memory: Bytes) -> Machine {
         let cores = cores.max(1);
@@ -231,6 +243,8 @@ impl Machine {
             memory: "host".to_owned(),
             backend: Backend::Host,
             ways: Vec::new(),
+            compute_capability: None,
+            slice_of: None,
             dtypes: DType::ALL.to_vec(),
             limits: Limits::default(),
             rates: defaults::rates(DeviceKind::Host, cores),
@@ -240,7 +254,7 @@ impl Machine {
             MemoryInfo { name: "host".to_owned(), kind: MemoryKind::Host, bytes: Some(memory), free: None };
         Machine {
             name: "host-only".to_owned(),
-            host: Host { cores, model: String::new() },
+            host: Host { cores, model: String::new(), numa_nodes: None },
             devices: vec![host],
             memories: vec![memory],
             links: Vec::new(),

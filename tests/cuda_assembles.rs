@@ -21,7 +21,7 @@ use outcrop::kernel::{ArraySpec, Kernel, MapKernel, StateClass, StateSpec};
 use outcrop::shape::Shape;
 
 /// The oldest that CUDA 12's compilers take without complaint, and two that are common.
-const ARCHITECTURES: [i32; 3] = [75, 80, 90];
+const ARCHITECTURES: [u32; 3] = [75, 80, 90];
 
 fn map(expr: Expr, dtype: DType, inputs: usize) -> Kernel {
     let shape = Shape::from([33, 7]);
@@ -123,7 +123,7 @@ fn kernels() -> Vec<Kernel> {
     DType::ALL.into_iter().flat_map(of_type).collect()
 }
 
-fn assemble(ptx: &Path, architecture: i32) -> Result<(), String> {
+fn assemble(ptx: &Path, architecture: u32) -> Result<(), String> {
     let output = Command::new(emulated::ptxas())
         .arg(format!("-arch=sm_{architecture}"))
         .args([ptx.as_os_str(), "-o".as_ref(), "/dev/null".as_ref()])

@@ -11,7 +11,9 @@ impl fmt::Display for Machine {
     /// the listed ones.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let model = if self.host.model.is_empty() { "host" } else { &self.host.model };
-        writeln!(f, "{}: {model}, {} cores", self.name, self.host.cores)?;
+        let nodes = self.host.numa_nodes.filter(|nodes| *nodes > 1);
+        let nodes = nodes.map_or(String::new(), |nodes| format!(" on {nodes} NUMA nodes"));
+        writeln!(f, "{}: {model}, {} cores{nodes}", self.name, self.host.cores)?;
         let mut devices = vec![
             ["DEVICE", "KIND", "MODEL", "BACKEND", "MEMORY", "F32", "TYPES", "PCI", "STATE"]
                 .map(str::to_owned),

@@ -37,6 +37,8 @@ struct DeviceFile {
     backend: Option<Backend>,
     #[serde(default)]
     ways: Vec<Way>,
+    compute_capability: Option<(u32, u32)>,
+    slice_of: Option<String>,
     dtypes: Option<Vec<String>>,
     #[serde(default)]
     limits: Limits,
@@ -130,6 +132,8 @@ impl DeviceFile {
             uuid: self.uuid,
             backend,
             ways: self.ways,
+            compute_capability: self.compute_capability,
+            slice_of: self.slice_of,
             dtypes,
             limits: self.limits,
             rates: self.rates.or(usual),

@@ -1,6 +1,6 @@
 //! Who does a step.
 
-use crate::machine::{DeviceId, MemoryId};
+use crate::machine::{DeviceId, Machine, MemoryId};
 use crate::steps::{Step, StepKind};
 
 /// A queue of steps that one kind of worker takes from: see [`Lanes`].
@@ -29,17 +29,14 @@ pub enum LaneOf {
 }
 
 impl Lanes {
-    /// Devices that a machine may have, so that all lanes have numbers.
-    pub const DEVICES_MAX: usize = Lane::MAX as usize / 3;
-
     /// Copies of so many bytes have a lane of their own: they take about as long as waking another thread, on the fastest
     /// link.
     pub const LARGE_COPY_BYTES: u64 = 1 << 20;
 
     /// The lanes of a machine with so many devices, the host among them; at least one and at most
-    /// [`Lanes::DEVICES_MAX`].
+    /// [`Machine::DEVICES_MAX`].
     pub fn new(devices: usize) -> Lanes {
-        Lanes { devices: devices.clamp(1, Lanes::DEVICES_MAX) as u16 }
+        Lanes { devices: devices.clamp(1, Machine::DEVICES_MAX) as u16 }
     }
 
     /// How many there are.
@@ -126,6 +123,6 @@ mod tests {
                 if devices > 1 { 3 } else { 0 }
             );
         }
-        assert_eq!(Lanes::new(usize::MAX).count(), 3 * Lanes::DEVICES_MAX);
+        assert_eq!(Lanes::new(usize::MAX).count(), 3 * Machine::DEVICES_MAX);
     }
 }

@@ -39,7 +39,7 @@ impl CudaCompiler {
     pub(super) fn new(
         context: &Arc<Context>,
         nvrtc: &'static Nvrtc,
-        capability: i32,
+        capability: u32,
         cache: KernelCache,
     ) -> Self {
         let target = Mutex::new(nvrtc.target(capability));

@@ -17,6 +17,9 @@ pub enum DriverError {
         /// The first function that it lacks.
         function: &'static str,
     },
+    /// It shows no card.
+    #[error("the CUDA driver shows no card (CUDA_ERROR_NO_DEVICE)")]
+    NoDevice,
     /// It refuses.
     #[error("the CUDA driver doesn't start: {message}")]
     Refused {
@@ -26,17 +29,20 @@ pub enum DriverError {
 }
 
 /// Every function of the driver that the backend calls.
-const FUNCTIONS: [&str; 33] = [
+const FUNCTIONS: [&str; 37] = [
     "cuCtxSetCurrent",
+    "cuDeviceCanAccessPeer",
     "cuDeviceGet",
     "cuDeviceGetAttribute",
     "cuDeviceGetCount",
     "cuDeviceGetDefaultMemPool",
     "cuDeviceGetName",
     "cuDeviceGetPCIBusId",
-    "cuDeviceGetUuid",
+    "cuDeviceGetUuid_v2",
     "cuDevicePrimaryCtxRelease_v2",
     "cuDevicePrimaryCtxRetain",
+    "cuDeviceTotalMem_v2",
+    "cuDriverGetVersion",
     "cuEventCreate",
     "cuEventDestroy_v2",
     "cuEventRecord",
@@ -54,6 +60,7 @@ const FUNCTIONS: [&str; 33] = [
     "cuMemPoolSetAttribute",
     "cuMemcpyDtoHAsync_v2",
     "cuMemcpyHtoDAsync_v2",
+    "cuMemcpyPeerAsync",
     "cuMemsetD8Async",
     "cuModuleGetFunction",
     "cuModuleLoadData",
@@ -80,7 +87,10 @@ fn start() -> Result<(), DriverError> {
     if let Some(function) = FUNCTIONS.into_iter().find(|name| !is_there(name)) {
         return Err(DriverError::Function { function });
     }
-    result::init().map_err(|error| DriverError::Refused { message: explained(error) })
+    result::init().map_err(|error| match error.0 {
+        sys::CUresult::CUDA_ERROR_NO_DEVICE => DriverError::NoDevice,
+        _ => DriverError::Refused { message: explained(error) },
+    })
 }
 
 /// The driver's own words, with its name for the error.

@@ -74,16 +74,16 @@ pub struct Nvrtc {
     path: PathBuf,
     version: (i32, i32),
     /// Architectures that it knows, ascending: 90 is 9.0.
-    archs: Vec<i32>,
+    archs: Vec<u32>,
 }
 
 /// What a program is compiled to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Machine code of one architecture.
-    Machine(i32),
+    Machine(u32),
     /// PTX, which drivers compile for any later one.
-    Ptx(i32),
+    Ptx(u32),
 }
 
 impl Nvrtc {
@@ -108,7 +108,7 @@ impl Nvrtc {
 
     /// What to compile to for a card of a compute capability (90 is 9.0): its machine code, or where the compiler is older
     /// than the card, PTX of the latest architecture before.
-    pub fn target(&self, capability: i32) -> Target {
+    pub fn target(&self, capability: u32) -> Target {
         if self.archs.contains(&capability) {
             return Target::Machine(capability);
         }
@@ -202,8 +202,8 @@ impl Nvrtc {
         let mut archs = vec![0; usize::try_from(count).unwrap_or_default()];
         // SAFETY: the vector has the length that was asked for.
         found.check(unsafe { (found.functions.archs)(archs.as_mut_ptr()) })?;
-        archs.sort_unstable();
-        found.archs = archs;
+        found.archs = archs.into_iter().filter_map(|arch| u32::try_from(arch).ok()).collect();
+        found.archs.sort_unstable();
         found.version = (major, minor);
         Ok(found)
     }

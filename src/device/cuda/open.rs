@@ -125,14 +125,14 @@ impl CudaDevice {
 }
 
 /// The card's compute capability: 90 is 9.0.
-fn capability(device: CUdevice) -> Result<i32, OpenError> {
+pub(super) fn capability(device: CUdevice) -> Result<u32, OpenError> {
     let [major, minor] = [
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
     ]
     // SAFETY: the device is the driver's own answer.
     .map(|attribute| unsafe { result::device::get_attribute(device, attribute) });
-    Ok(10 * major? + minor?)
+    Ok(u32::try_from(10 * major? + minor?).unwrap_or_default())
 }
 
 fn find(selector: &Selector) -> Result<CUdevice, OpenError> {
@@ -151,9 +151,14 @@ fn find(selector: &Selector) -> Result<CUdevice, OpenError> {
     Err(OpenError::NoCard { wanted: selector.clone(), found: usize::try_from(count).unwrap_or_default() })
 }
 
-fn uuid(device: CUdevice) -> Result<String, OpenError> {
-    let uuid = result::device::get_uuid(device)?;
-    Ok(uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect())
+/// The UUID in NVIDIA's form. A slice has one of its own, which looks like a card's here.
+pub(super) fn uuid(device: CUdevice) -> Result<String, OpenError> {
+    let mut uuid = sys::CUuuid { bytes: [0; 16] };
+    // SAFETY: sixteen bytes are written.
+    unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, device) }.result()?;
+    let hex: String = uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
+    let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
+    Ok(format!("GPU-{}", parts.join("-")))
 }
 
 /// The digits of a UUID, whatever stands before and between them.
@@ -165,7 +170,8 @@ fn digits(uuid: &str) -> String {
     bare.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect()
 }
 
-fn pci(device: CUdevice) -> Result<String, OpenError> {
+/// The PCI address as the driver writes it.
+pub(super) fn pci(device: CUdevice) -> Result<String, OpenError> {
     let mut text = [0u8; 32];
     // SAFETY: the driver writes at most so many bytes, the last a zero.
     unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr().cast(), text.len() as c_int, device) }.result()?;

@@ -11,6 +11,8 @@ pub struct HostFacts {
     pub cores: usize,
     /// The processor's name.
     pub model: String,
+    /// NUMA nodes; `None` where the system doesn't tell.
+    pub numa_nodes: Option<usize>,
     /// The smaller of the machine's memory and the control group's limit; `None` where neither is told.
     pub memory: Option<Bytes>,
     /// Memory that is free for new use, within the limit.
@@ -35,6 +37,7 @@ pub fn read(file: &dyn Fn(&Path) -> Option<String>) -> HostFacts {
     HostFacts {
         cores,
         model: model(&cpuinfo).unwrap_or(std::env::consts::ARCH).to_owned(),
+        numa_nodes: file(Path::new("/sys/devices/system/node/online")).and_then(|list| listed(&list)),
         memory: within(kibibytes(&meminfo, "MemTotal:")).map(Bytes),
         free: kibibytes(&meminfo, "MemAvailable:").and_then(|bytes| within(Some(bytes))).map(Bytes),
     }
@@ -43,6 +46,16 @@ pub fn read(file: &dyn Fn(&Path) -> Option<String>) -> HostFacts {
 fn model(cpuinfo: &str) -> Option<&str> {
     let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
     line.split_once(':').map(|(_, model)| model.trim()).filter(|model| !model.is_empty())
+}
+
+/// How many numbers a list like `0-3,8` has.
+fn listed(list: &str) -> Option<usize> {
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+        (last >= first).then(|| last - first + 1)
+    };
+    list.trim().split(',').map(range).sum()
 }
 
 fn kibibytes(meminfo: &str, field: &str) -> Option<u64> {
@@ -131,6 +144,15 @@ mod tests {
             let facts = facts(files);
             assert_eq!((facts.memory.map(|b| b.0), facts.free.map(|b| b.0)), (memory, free), "{files:?}");
         }
+    }
+
+    #[test]
+    fn numa_nodes_are_counted() {
+        const ONLINE: &str = "/sys/devices/system/node/online";
+        assert_eq!(facts(&[(ONLINE, "0\n")]).numa_nodes, Some(1));
+        assert_eq!(facts(&[(ONLINE, "0-1,4\n")]).numa_nodes, Some(3));
+        assert_eq!(facts(&[(ONLINE, "\n")]).numa_nodes, None);
+        assert_eq!(facts(&[]).numa_nodes, None);
     }
 
     #[test]

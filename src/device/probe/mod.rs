@@ -1,22 +1,26 @@
 //! The inventory: what this machine has, as a [`Machine`].
 //!
 //! ```text
-//! /proc, cgroup ─▶ host ─┐
-//! libnvidia-ml ──▶ nvml ─┼─▶ join (pure) ─▶ Machine
-//! wgpu ──────▶ adapters ─┘
+//! /proc, cgroup ─▶ host ─────┐
+//! libnvidia-ml ──▶ nvml ─────┤
+//! libcuda ───────▶ cuda ─────┼─▶ join (pure) ─▶ Machine
+//! wgpu ──────────▶ adapters ─┘
 //! ```
 //!
 //! Each source answers in plain data, so that [`join`] is tested without a card. Nothing here panics or fails: a
 //! source that can't answer leaves a note, and a missing one leaves nothing.
 
 pub mod adapters;
+pub mod cuda;
 pub mod host;
 mod join;
+mod links;
 pub mod nvml;
 #[cfg(test)]
 mod tests;
+pub mod visible;
 
-pub use join::join;
+pub use join::{Seen, join};
 
 use crate::machine::Machine;
 
@@ -25,15 +29,24 @@ use crate::machine::Machine;
 pub struct Inventory {
     /// What is there.
     pub machine: Machine,
-    /// One line for each source that answered with an error; to be shown, not to be acted on.
+    /// One line for each thing that isn't as one would wish; to be shown, not to be acted on.
     pub notes: Vec<String>,
 }
 
-/// Looks at the host, NVML and, where it is built in, wgpu. Takes 50-300 ms, most of it in Vulkan's loader.
+/// Looks at the host, NVML, the CUDA driver and, where it is built in, wgpu. Takes 30-300 ms, most of it in Vulkan's
+/// loader.
 pub fn inventory() -> Inventory {
     let mut notes = Vec::new();
-    let host = host::read(&host::file);
-    let gpus = nvml::read(&mut notes);
-    let adapters = adapters::list();
-    Inventory { machine: join(&host, &gpus, &adapters), notes }
+    let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let seen = Seen {
+        host: host::read(&host::file),
+        nvml: nvml::read(&mut notes),
+        cuda: cuda::read(&mut notes),
+        adapters: adapters::list(),
+        visible_devices: variable("CUDA_VISIBLE_DEVICES"),
+        device_order: variable("CUDA_DEVICE_ORDER"),
+    };
+    let joined = join(&seen);
+    notes.extend(joined.notes);
+    Inventory { machine: joined.machine, notes }
 }

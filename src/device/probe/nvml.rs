@@ -26,6 +26,34 @@ pub struct NvmlGpu {
     pub free: Option<Bytes>,
     /// What its speed can be reckoned from.
     pub speed: Speed,
+    /// The MIG slices that it is cut into; none where it is whole.
+    pub slices: Vec<NvmlSlice>,
+    /// Active NVLinks to other cards.
+    pub nvlinks: Vec<NvLink>,
+}
+
+/// One MIG slice of a card.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NvmlSlice {
+    /// NVIDIA's name for it, with its profile: `NVIDIA A100-SXM4-40GB MIG 3g.20gb`.
+    pub name: String,
+    /// `MIG-` and what follows.
+    pub uuid: Option<String>,
+    /// The size of its own memory.
+    pub memory: Option<Bytes>,
+    /// What of it is free.
+    pub free: Option<Bytes>,
+}
+
+/// Links of one card to another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NvLink {
+    /// The other card's PCI address.
+    pub to: String,
+    /// NVLink's generation.
+    pub version: u32,
+    /// How many links there are.
+    pub count: u32,
 }
 
 /// Figures that a datasheet would have. `None` where this driver or card doesn't tell.
@@ -57,6 +85,10 @@ pub trait Source {
     fn memory(&self, index: u32) -> Result<(u64, u64), Trouble>;
     /// Figures of a card, each where it is known.
     fn speed(&self, index: u32) -> Speed;
+    /// The slices of a card: name, UUID, total and free bytes. None where it isn't cut, or can't be.
+    fn slices(&self, index: u32) -> Result<Vec<(String, String, u64, u64)>, Trouble>;
+    /// The PCI address at the other end, and the version, of each active NVLink of a card.
+    fn nvlinks(&self, index: u32) -> Vec<(String, u32)>;
 }
 
 /// NVML gave no answer.
@@ -109,7 +141,15 @@ pub fn read_from(source: &dyn Source, notes: &mut Vec<String>) -> Vec<NvmlGpu> {
                     (None, None)
                 }
             };
+            let slices = source.slices(index).unwrap_or_else(|trouble| {
+                if trouble != Trouble::NotSupported {
+                    notes.push(format!("NVML can't tell the MIG slices of card {index} ({name}): {trouble}"));
+                }
+                Vec::new()
+            });
             Some(NvmlGpu {
+                slices: slices.into_iter().map(NvmlSlice::from).collect(),
+                nvlinks: together(&source.nvlinks(index)),
                 pci: normalise_pci(&pci),
                 uuid: (!uuid.is_empty()).then_some(uuid),
                 driver: driver.clone(),
@@ -120,6 +160,25 @@ pub fn read_from(source: &dyn Source, notes: &mut Vec<String>) -> Vec<NvmlGpu> {
             })
         })
         .collect()
+}
+
+impl From<(String, String, u64, u64)> for NvmlSlice {
+    fn from((name, uuid, total, free): (String, String, u64, u64)) -> Self {
+        let known = |bytes: u64| (total > 0).then_some(Bytes(bytes));
+        NvmlSlice { name, uuid: (!uuid.is_empty()).then_some(uuid), memory: known(total), free: known(free) }
+    }
+}
+
+/// The links by the card that they lead to. What isn't a PCI address is a switch without one of its own.
+fn together(links: &[(String, u32)]) -> Vec<NvLink> {
+    let mut all: Vec<NvLink> = Vec::new();
+    for (to, version) in links.iter().filter_map(|(to, version)| Some((normalise_pci(to)?, *version))) {
+        match all.iter_mut().find(|link| link.to == to && link.version == version) {
+            Some(link) => link.count += 1,
+            None => all.push(NvLink { to, version, count: 1 }),
+        }
+    }
+    all
 }
 
 impl Source for Nvml {
@@ -153,6 +212,33 @@ impl Source for Nvml {
             compute_capability: device.cuda_compute_capability().ok().map(|cc| (cc.major, cc.minor)),
             pcie: device.max_pcie_link_gen().ok().zip(device.max_pcie_link_width().ok()),
         }
+    }
+
+    fn slices(&self, index: u32) -> Result<Vec<(String, String, u64, u64)>, Trouble> {
+        const MIG_ENABLED: u32 = 1;
+        let device = self.device_by_index(index)?;
+        if device.mig_mode()?.current != MIG_ENABLED {
+            return Ok(Vec::new());
+        }
+        // So many there may be; fewer may have been made, at any of the indices.
+        let slices = (0..device.mig_device_count()?).filter_map(|at| device.mig_device_by_index(at).ok());
+        let told = |slice: nvml_wrapper::Device<'_>| {
+            let (total, free) = slice.memory_info().map_or((0, 0), |memory| (memory.total, memory.free));
+            Ok((slice.name()?, slice.uuid().unwrap_or_default(), total, free))
+        };
+        slices.map(told).collect()
+    }
+
+    fn nvlinks(&self, index: u32) -> Vec<(String, u32)> {
+        // As many as any card has.
+        const LINKS_MAX: u32 = 18;
+        let Ok(device) = self.device_by_index(index) else { return Vec::new() };
+        let links = (0..LINKS_MAX).map(|link| device.link_wrapper_for(link));
+        let known = links.map_while(|link| link.is_active().ok().map(|is_active| (link, is_active)));
+        let active = known.filter(|(_, is_active)| *is_active);
+        active
+            .filter_map(|(link, _)| Some((link.remote_pci_info().ok()?.bus_id, link.version().ok()?)))
+            .collect()
     }
 }
 

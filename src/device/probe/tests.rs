@@ -10,7 +10,7 @@ const GIB: u64 = 1 << 30;
 
 fn host() -> HostFacts {
     let memory = Some(Bytes(32 * GIB));
-    HostFacts { cores: 8, model: "CPU".to_owned(), memory, free: Some(Bytes(20 * GIB)) }
+    HostFacts { cores: 8, model: "CPU".to_owned(), numa_nodes: Some(1), memory, free: Some(Bytes(20 * GIB)) }
 }
 
 fn adapter(api: &str, name: &str, kind: AdapterKind, pci: Option<&str>, memory: Option<u64>) -> Adapter {
@@ -36,8 +36,21 @@ fn card(name: &str, pci: &str, memory: Option<u64>) -> NvmlGpu {
         driver: "570.1".to_owned(),
         memory: memory.map(Bytes),
         free: memory.map(Bytes),
-        speed: Speed::default(),
+        ..NvmlGpu::default()
     }
+}
+
+/// The machine of a host with those cards and adapters, without CUDA.
+fn joined(nvml: &[NvmlGpu], adapters: &[Adapter]) -> Machine {
+    let seen = Seen {
+        host: host(),
+        nvml: nvml.to_vec(),
+        cuda: cuda::Cuda::default(),
+        adapters: adapters.to_vec(),
+        visible_devices: None,
+        device_order: None,
+    };
+    join(&seen).machine
 }
 
 const FIRST: &str = "0000:01:00.0";
@@ -45,7 +58,7 @@ const SECOND: &str = "0000:41:00.0";
 
 /// `name kind memory-kind bytes/GiB apis state` of every device but the host.
 fn shown(nvml: &[NvmlGpu], adapters: &[Adapter]) -> Vec<String> {
-    let machine = join(&host(), nvml, adapters);
+    let machine = joined(nvml, adapters);
     machine.validate().expect("a valid machine");
     let rows = machine.devices().skip(1).map(|(id, device)| {
         let memory = machine.memory(machine.memory_of(id));
@@ -152,7 +165,7 @@ fn nvml_figures_give_the_datasheet_rates() {
         compute_capability: Some((8, 9)),
         pcie: Some((4, 16)),
     };
-    let machine = join(&host(), &[gpu], &[]);
+    let machine = joined(&[gpu], &[]);
     let rates = machine.devices[1].rates;
     assert!((rates.flops_f32 / 82.6e12 - 1.0).abs() < 0.01, "{rates:?}");
     assert!((rates.memory_bytes_per_s / 1008e9 - 1.0).abs() < 0.01, "{rates:?}");
@@ -184,6 +197,12 @@ impl Source for Script {
     }
     fn speed(&self, _: u32) -> Speed {
         Speed::default()
+    }
+    fn slices(&self, _: u32) -> Result<Vec<(String, String, u64, u64)>, Trouble> {
+        Err(Trouble::NotSupported)
+    }
+    fn nvlinks(&self, _: u32) -> Vec<(String, u32)> {
+        Vec::new()
     }
 }
 

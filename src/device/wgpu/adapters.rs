@@ -119,11 +119,15 @@ mod tests {
     #[test]
     fn each_adapter_is_found_again() {
         for found in list() {
-            let machine = crate::device::probe::join(
-                &crate::device::probe::host::read(&|_| None),
-                &[],
-                std::slice::from_ref(&found.seen),
-            );
+            let machine = crate::device::probe::join(&crate::device::probe::Seen {
+                host: crate::device::probe::host::read(&|_| None),
+                nvml: Vec::new(),
+                cuda: Default::default(),
+                adapters: vec![found.seen.clone()],
+                visible_devices: None,
+                device_order: None,
+            })
+            .machine;
             let again = of_device(&machine.devices[1]);
             assert_eq!(again.map(|adapter| adapter.get_info()), Some(found.adapter.get_info()));
         }
