@@ -132,7 +132,7 @@ fn what_fails_on_the_card_is_mended_and_told() {
     {
         let report = card.run("hillshade.toml", "faulty", &[("OUTCROP_CUDA_FAULTS", fault)]);
         assert_eq!(card.bytes("faulty", "hillshade.npy"), card.bytes("host", "hillshade.npy"), "{fault}");
-        let is_told = report["recovery"].to_string().contains("lost");
+        let is_told = report["recoveries"].to_string().contains("lost");
         assert_eq!(is_told, is_lost, "{fault}: {report}");
         let tries = (total(&report, "attempts"), total(&report, "tasks"));
         assert!(is_lost || fault.contains("slow") || tries.0 > tries.1, "{fault}: {tries:?}");
