@@ -128,7 +128,7 @@ fn what_fails_on_the_card_is_mended_and_told() {
     };
     // A run allocates, launches and copies a few times each; a lost card's work moves to the host.
     for (fault, is_lost) in
-        [("0:oom=2", false), ("0:slow=20000", false), ("0:launch=1", true), ("0:lost=60", true)]
+        [("0:oom=2", false), ("0:slow=20000", false), ("0:launch=1", true), ("0:lost=20", true)]
     {
         let report = card.run("hillshade.toml", "faulty", &[("OUTCROP_CUDA_FAULTS", fault)]);
         assert_eq!(card.bytes("faulty", "hillshade.npy"), card.bytes("host", "hillshade.npy"), "{fault}");

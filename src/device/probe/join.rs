@@ -92,7 +92,7 @@ impl Hidden {
     }
 
     fn why(&self) -> String {
-        format!("hidden by CUDA_VISIBLE_DEVICES={}", self.list)
+        format!("hidden by CUDA_VISIBLE_DEVICES=\"{}\"", self.list)
     }
 }
 

@@ -22,6 +22,8 @@ pub mod visible;
 
 pub use join::{Seen, join};
 
+use std::fmt;
+
 use crate::machine::Machine;
 
 /// The machine, and what went wrong while it was looked at.
@@ -31,6 +33,25 @@ pub struct Inventory {
     pub machine: Machine,
     /// One line for each thing that isn't as one would wish; to be shown, not to be acted on.
     pub notes: Vec<String>,
+}
+
+impl fmt::Display for Inventory {
+    /// The machine, the ways in to its devices, and the notes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.machine)?;
+        for device in self.machine.devices.iter().filter(|device| !device.ways.is_empty()) {
+            let way = |way: &crate::machine::Way| match &way.driver[..] {
+                "" => way.api.clone(),
+                driver => format!("{} ({driver})", way.api),
+            };
+            let ways = device.ways.iter().map(way).collect::<Vec<_>>().join(", ");
+            let capability = device
+                .compute_capability
+                .map(|(major, minor)| format!("; compute capability {major}.{minor}"));
+            writeln!(f, "{} is seen through {ways}{}", device.name, capability.unwrap_or_default())?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))
+    }
 }
 
 /// Looks at the host, NVML, the CUDA driver and, where it is built in, wgpu. Takes 30-300 ms, most of it in Vulkan's
