@@ -18,14 +18,5 @@ pub(super) fn devices(arguments: &DevicesArguments) -> Result<String, Failure> {
     if arguments.json {
         return Ok(pretty(&inventory.machine));
     }
-    let mut text = inventory.machine.to_string();
-    for device in inventory.machine.devices.iter().filter(|device| !device.ways.is_empty()) {
-        let ways: Vec<String> =
-            device.ways.iter().map(|way| format!("{} ({})", way.api, way.driver)).collect();
-        text.push_str(&format!("{} is seen through {}\n", device.name, ways.join(", ")));
-    }
-    for note in &inventory.notes {
-        text.push_str(&format!("note: {note}\n"));
-    }
-    Ok(text)
+    Ok(inventory.to_string())
 }

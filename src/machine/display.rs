@@ -99,8 +99,8 @@ fn or_dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { text.to_owned() }
 }
 
-/// Decimal prefixes, as datasheets use: `82.6 TFLOP/s`.
-fn scaled(value: f64, unit: &str) -> String {
+/// A rate with a decimal prefix, as datasheets use: `82.6 TFLOP/s`.
+pub fn scaled(value: f64, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 5] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let (factor, prefix) =
         PREFIXES.into_iter().find(|(factor, _)| value >= factor * 0.9995).unwrap_or((1.0, ""));
