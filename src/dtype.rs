@@ -207,6 +207,23 @@ impl Scalar {
 }
 
 impl Scalar {
+    /// The bits of the value as an element of `dtype`, in the low bytes; the others are 0. Integer constants keep all
+    /// their bits, which wrap; floats out of an integer's range saturate, and NaN becomes 0.
+    pub(crate) fn element_bits(self, dtype: DType) -> u64 {
+        let bits = match (dtype, self) {
+            (DType::Bool, _) => u64::from(self.as_bool()),
+            (DType::F32, Scalar::Int(i)) => u64::from((i as f32).to_bits()),
+            (DType::F32, _) => u64::from((self.as_f64() as f32).to_bits()),
+            (DType::F64, _) => self.as_f64().to_bits(),
+            (DType::U8, Scalar::Float(x)) => u64::from(x as u8),
+            (DType::I16, Scalar::Float(x)) => x as i16 as u64,
+            (DType::I32, Scalar::Float(x)) => x as i32 as u64,
+            (DType::U32, Scalar::Float(x)) => u64::from(x as u32),
+            _ => self.as_i64() as u64,
+        };
+        bits & (u64::MAX >> (64 - 8 * dtype.size()))
+    }
+
     fn bits(self) -> (Kind, u64) {
         let bits = match self {
             Scalar::Bool(b) => b.into(),
@@ -278,6 +295,21 @@ element!(bool => Bool, u8 => U8, i16 => I16, i32 => I32, u32 => U32, i64 => I64,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn constants_convert_as_casts_do() {
+        let table = [
+            (Scalar::Float(300.0), DType::U8, 255),
+            (Scalar::Int(300), DType::U8, 44),
+            (Scalar::Float(f64::NAN), DType::I64, 0),
+            (Scalar::Int(-1), DType::I16, 0xffff),
+            (Scalar::Float(0.1), DType::F32, 0x3dcc_cccd),
+            (Scalar::Float(f64::NAN), DType::Bool, 1),
+        ];
+        for (value, dtype, bits) in table {
+            assert_eq!(value.element_bits(dtype), bits, "{value} as {dtype}");
+        }
+    }
 
     #[test]
     fn promotion_follows_numpy() {

@@ -260,6 +260,9 @@ pub struct Link {
 }
 
 impl Machine {
+    /// Devices, or memories, that a machine may have: each has lanes with numbers of 16 bits, three at most.
+    pub const DEVICES_MAX: usize = u16::MAX as usize / 3;
+
     /// A machine without a GPU: `cores` threads (at least 1) and `memory` bytes.
     pub fn host_only(cores: usize, memory: Bytes) -> Machine {
         let cores = cores.max(1);

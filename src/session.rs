@@ -314,7 +314,11 @@ impl Session {
                 Backend::Wgpu => Some(Arc::new(crate::device::wgpu::WgpuDevice::of(info, capacity)?)),
                 #[cfg(not(feature = "wgpu"))]
                 Backend::Wgpu => None,
-                Backend::Cuda | Backend::Sim => None,
+                #[cfg(feature = "cuda")]
+                Backend::Cuda => Some(Arc::new(crate::device::cuda::CudaDevice::of(info, capacity)?)),
+                #[cfg(not(feature = "cuda"))]
+                Backend::Cuda => None,
+                Backend::Sim => None,
             };
         }
         Ok(Devices::new(open.clone()))

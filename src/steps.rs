@@ -5,6 +5,7 @@
 //! `explain` shows it. Moves between memories are steps of their own ([`StepKind::Transfer`]).
 
 mod display;
+mod lanes;
 mod parts;
 mod table;
 mod terms;
@@ -27,6 +28,7 @@ use crate::shape::Shape;
 use crate::token::{Token, Tokenizer};
 use crate::units::Bytes;
 
+pub use lanes::{Lane, LaneOf, Lanes};
 pub use parts::PartsOf;
 pub use table::Steps;
 pub use terms::{Terms, millionths};
@@ -84,10 +86,6 @@ impl StepKind {
         !self.is_copy() && !matches!(self, StepKind::Keep | StepKind::Recall)
     }
 }
-
-/// A queue of steps that one kind of worker takes from. Lane 0 is the host pool's, every other device has the lane of
-/// its number; behind them come the disk's writer and its reader.
-pub type Lane = u16;
 
 /// One step of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -401,24 +399,9 @@ impl Plan {
         &self.layers[self.steps.class(id.index()).layer as usize]
     }
 
-    /// How many lanes there are.
-    pub fn lanes(&self) -> usize {
-        self.device_names.len().max(1) + 2
-    }
-
-    /// Whether a lane is the disk's writer's or its reader's.
-    pub fn is_disk(&self, lane: Lane) -> bool {
-        usize::from(lane) >= self.device_names.len().max(1)
-    }
-
-    /// Whose work a step is: what it does to a disk is the disk's, all else its device's.
-    pub fn lane_of(&self, step: &Step) -> Lane {
-        let devices = self.device_names.len().max(1) as Lane;
-        match step.kind {
-            StepKind::Spill | StepKind::Keep => devices,
-            StepKind::Reload | StepKind::Recall => devices + 1,
-            _ => step.device.0,
-        }
+    /// The lanes that its steps are done in.
+    pub fn lanes(&self) -> Lanes {
+        Lanes::new(self.device_names.len())
     }
 
     /// What governs a step.

@@ -55,6 +55,24 @@ fn a_simulated_device() {
     assert_eq!((tally.lacking, device.memory().used()), (0, 0));
 }
 
+#[cfg(all(feature = "cuda", unix))]
+mod emulated;
+
+#[cfg(all(feature = "cuda", unix))]
+#[test]
+fn the_emulated_cuda_driver() {
+    use outcrop::device::cuda::{CudaDevice, Selector};
+    use outcrop::device::kernel_cache::KernelCache;
+
+    if !emulated::load() {
+        return;
+    }
+    let cache = KernelCache::at(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels"));
+    let device = CudaDevice::open("gpu0", &Selector::Ordinal(0), 64 << 20, cache).expect("the emulated card");
+    let tally = held_to(&HOST, "cuda, emulated", &Subject::of_cuda(&device));
+    assert_eq!((tally.lacking, device.memory().used()), (0, 0));
+}
+
 #[cfg(feature = "wgpu")]
 mod wgpu {
     use super::*;

@@ -26,7 +26,7 @@ use std::fmt;
 use crate::device::contract::{Device, DeviceError};
 use crate::device::host::Host;
 use crate::dtype::DType;
-use crate::kernel::capability::wgpu_kernel_lack;
+use crate::kernel::capability::{cuda_kernel_lack, wgpu_kernel_lack};
 use crate::kernel::{Kernel, StateClass};
 use crate::shape::Shape;
 
@@ -42,6 +42,8 @@ pub struct Subject<'a> {
 enum Class<'a> {
     /// All that the host does, with its bits.
     Host,
+    /// All that CUDA C++ can express, with the host's bits; stencils read padded blocks.
+    Cuda,
     /// What WGSL can express for these element types; stencils read padded blocks.
     Wgpu(&'a [DType]),
 }
@@ -52,6 +54,11 @@ impl<'a> Subject<'a> {
         Subject { device, class: Class::Host }
     }
 
+    /// A device behind CUDA: it gives the host's bits.
+    pub fn of_cuda(device: &'a dyn Device) -> Self {
+        Subject { device, class: Class::Cuda }
+    }
+
     /// A device behind wgpu that computes with these types.
     pub fn of_wgpu(device: &'a dyn Device, dtypes: &'a [DType]) -> Self {
         Subject { device, class: Class::Wgpu(dtypes) }
@@ -60,17 +67,18 @@ impl<'a> Subject<'a> {
     fn lacks(&self, kernel: &Kernel) -> bool {
         match self.class {
             Class::Host => false,
+            Class::Cuda => cuda_kernel_lack(kernel).is_some(),
             Class::Wgpu(dtypes) => wgpu_kernel_lack(kernel, dtypes).is_some(),
         }
     }
 
     fn is_exact(&self) -> bool {
-        matches!(self.class, Class::Host)
+        matches!(self.class, Class::Host | Class::Cuda)
     }
 
     fn state_class(&self) -> StateClass {
         match self.class {
-            Class::Host => StateClass::Double,
+            Class::Host | Class::Cuda => StateClass::Double,
             Class::Wgpu(_) => StateClass::PairOfSingles,
         }
     }

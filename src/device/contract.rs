@@ -2,9 +2,10 @@
 //!
 //! **Who validates.** Callers pass kernels whose types check and arguments whose regions lie in their
 //! blocks; the planner made both. A device checks what only it can know: its limits, its compiler.
-//! **Order.** Work on one queue happens in the order of the calls. [`Queue::launch`] and the copies may
-//! return before the work is done; [`Queue::synchronize`] returns when all of it is, with the first error
-//! that came late. **Lifetime.** A device keeps the buffers of submitted work alive until it is done.
+//! **Order.** Work on one queue happens in the order of the calls; between queues of a device there is no order, and
+//! whoever gives work to one waits first for what it needs from another. [`Queue::launch`] and the copies may return
+//! before the work is done; [`Queue::synchronize`] returns when all of its queue's is, with the first error that came
+//! late: one that can't be told to be another queue's is told to all. **Lifetime.** A device keeps the buffers of submitted work alive until it is done.
 //! **Memory.** [`Memory::allocate`] never gives out more than the capacity it was made with; a buffer goes
 //! back when its last handle is dropped.
 
@@ -28,6 +29,16 @@ pub trait Device: Send + Sync {
 
     /// Its queue.
     fn queue(&self) -> &dyn Queue;
+
+    /// A queue for large copies to it, which may go on beside kernels; its queue where it has no other.
+    fn uploads(&self) -> &dyn Queue {
+        self.queue()
+    }
+
+    /// A queue for large copies from it.
+    fn downloads(&self) -> &dyn Queue {
+        self.queue()
+    }
 }
 
 /// Memory that blocks live in.

@@ -26,7 +26,7 @@ use crate::ids::StepId;
 use crate::machine::DeviceId;
 use crate::panics;
 use crate::reactor::{Command, Event, Ledger, Reactor, RunId};
-use crate::steps::{Lane, Plan, TransferEdge};
+use crate::steps::{Lane, Lanes, Plan, TransferEdge};
 use crate::sync::{self, AtomicBool, Condvar, Mutex, MutexGuard, now, pause};
 use crate::value::Value;
 
@@ -48,7 +48,7 @@ pub(super) struct Pool {
     pub(super) timer: Timer<Due>,
     limits: Limits,
     pub(super) threads: Threads,
-    /// For each lane of a device that is gone, what was said of it.
+    /// For each device that is gone, what was said of it.
     lost: Vec<OnceLock<String>>,
 }
 
@@ -96,7 +96,7 @@ pub(super) enum Todo {
 
 impl Pool {
     pub(super) fn new(limits: &Limits) -> Self {
-        let lanes = limits.devices.max(1) + 2;
+        let lanes = Lanes::new(limits.devices).count();
         let ledger = Ledger::new(&limits.memories, &limits.millionths(), limits.threads.max(1));
         Pool {
             core: Mutex::new(Core {
@@ -203,16 +203,21 @@ impl Pool {
         }
     }
 
-    /// The device of a lane is gone, for as long as the engine lives: what any run still has for it fails at once.
-    pub(super) fn lose(&self, lane: Lane, message: String) {
-        if let Some(lost) = self.lost.get(usize::from(lane)) {
+    /// A device is gone, for as long as the engine lives: what any run still has for it fails at once.
+    pub(super) fn lose(&self, device: DeviceId, message: String) {
+        if let Some(lost) = self.lost.get(usize::from(device.0)) {
             let _ = lost.set(message);
         }
     }
 
-    /// What was said of a lane's device, if it is gone.
+    /// What was said of a lane's device, if it has one that is gone.
     pub(super) fn lost(&self, lane: Lane) -> Option<&str> {
-        self.lost.get(usize::from(lane))?.get().map(String::as_str)
+        let device = self.lanes().of(lane).device()?;
+        self.lost.get(usize::from(device.0))?.get().map(String::as_str)
+    }
+
+    pub(super) fn lanes(&self) -> Lanes {
+        Lanes::new(self.limits.devices)
     }
 
     /// Steps that wait for work of their own look again.

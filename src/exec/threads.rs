@@ -36,14 +36,14 @@ impl Threads {
     pub(super) fn start(&self, pool: &Arc<Pool>, plan: &Plan) -> Result<(), ExecError> {
         let mut started = self.lock();
         if started.lanes.is_empty() {
-            started.lanes = vec![false; pool.limits().devices.max(1) + 2];
+            started.lanes = vec![false; pool.lanes().count()];
             if pool.limits().pin_threads {
                 started.cores = pinning::cores();
             }
             let pool = pool.clone();
             started.spawn("outcrop-timer", None, (0, 0), move || pool.watch_time())?;
         }
-        for lane in plan.steps.classes().iter().map(|step| plan.lane_of(step)).chain([0]) {
+        for lane in plan.steps.classes().iter().map(|step| plan.lanes().of_step(step)).chain([0]) {
             if started.lanes.get(usize::from(lane)).is_none_or(|is_there| *is_there) {
                 continue;
             }

@@ -49,8 +49,9 @@ impl Pool {
         let Post { run, ref active, limit, lane, is_device, .. } = post;
         let (plan, took) = (&active.plan, now().saturating_duration_since(post.started));
         let silence = format!("its driver hasn't answered for {}", format_seconds(took.as_secs_f64()));
-        if is_device {
-            self.lose(lane, silence.clone());
+        let silent = self.lanes().of(lane).device().filter(|_| is_device);
+        if let Some(device) = silent {
+            self.lose(device, silence.clone());
         }
         for (&(step, grant), ticket) in post.steps.iter().zip(ticket..) {
             let held = core.reactor.holds(run, step);
@@ -59,11 +60,12 @@ impl Pool {
             let attempts = core.reactor.failures(run, step) + 1;
             let event = Event::Abandoned { run, step, grant, ticket, retryable };
             core.reactor.on_events(&[event], &mut core.commands);
-            let error = if is_device {
-                let device = plan.device_names[usize::from(lane)].clone();
-                DeviceError::Lost { device, message: silence.clone() }.into()
-            } else {
-                StepError::Abandoned { took, limit, held }
+            let error = match silent {
+                Some(device) => {
+                    let device = plan.device_names[usize::from(device.0)].clone();
+                    DeviceError::Lost { device, message: silence.clone() }.into()
+                }
+                None => StepError::Abandoned { took, limit, held },
             };
             if let Some(slot) = core.run(run) {
                 slot.books.count(plan.step(step).layer, took.as_nanos() as u64, false);

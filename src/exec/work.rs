@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::block::{Block, Layout, OutputBlock};
-use crate::device::contract::{Device, Program};
+use crate::device::contract::{Device, Program, Queue};
 use crate::exec::Devices;
 use crate::exec::error::{ExecError, StepError};
 use crate::exec::inputs::RunInputs;
@@ -15,7 +15,7 @@ use crate::graph::value_spec::ValueSpec;
 use crate::ids::StepId;
 use crate::kernel::{Arguments, Operand};
 use crate::machine::{DeviceId, MemoryId};
-use crate::steps::{OutputForm, Plan, PlanLayer, Step, StepKind, StepOperand};
+use crate::steps::{LaneOf, OutputForm, Plan, PlanLayer, Step, StepKind, StepOperand};
 use crate::store::Figures;
 use crate::store::spill::{SpillStore, Spilled};
 use crate::value::{Object, Value};
@@ -149,7 +149,8 @@ impl Work {
             (StepKind::Transfer, _) => {
                 let from = block(id, operands, 0)?;
                 let to = self.room(id, &step)?;
-                let queue = self.device(step.device)?.queue();
+                let lanes = self.plan.lanes();
+                let queue = queue(self.device(step.device)?, lanes.of(lanes.of_step(&step)));
                 if step.memory == MemoryId::HOST {
                     queue.download(from, &to)?
                 } else {
@@ -194,9 +195,12 @@ impl Work {
         Ok(Some(made))
     }
 
-    /// Waits for the device.
-    pub(super) fn synchronize(&self, device: DeviceId) -> Result<(), StepError> {
-        Ok(self.device(device)?.queue().synchronize()?)
+    /// Waits for what a lane's device was given in this lane.
+    pub(super) fn synchronize(&self, lane: LaneOf) -> Result<(), StepError> {
+        match lane.device() {
+            Some(device) => Ok(queue(self.device(device)?, lane).synchronize()?),
+            None => Ok(()),
+        }
     }
 
     /// The part of a whole result that a step makes, if it makes one.
@@ -312,6 +316,15 @@ impl Work {
             region: self.plan.region(id),
             pieces: self.plan.pieces(id),
         })
+    }
+}
+
+/// The queue of a device for a lane's work.
+fn queue(device: &dyn Device, lane: LaneOf) -> &dyn Queue {
+    match lane {
+        LaneOf::In(_) => device.uploads(),
+        LaneOf::Out(_) => device.downloads(),
+        _ => device.queue(),
     }
 }
 

@@ -13,7 +13,6 @@ use crate::exec::error::{ExecError, StepError};
 use crate::exec::nested::Inside;
 use crate::exec::pool::{Core, Pool};
 use crate::exec::posts::{Post, grace};
-use crate::machine::DeviceId;
 use crate::panics;
 use crate::parts::Crew;
 use crate::reactor::{Command, Event, GrantId, RunId};
@@ -119,14 +118,14 @@ impl Worker {
 
     /// Whether the lane is that of a device whose work is under way when the call returns.
     fn is_device(&self) -> bool {
-        self.lane != 0 && usize::from(self.lane) < self.pool.limits().devices
+        self.pool.lanes().of(self.lane).device().is_some()
     }
 
     /// A late error of a batch is every attempt's: nobody knows whose it was.
     fn synchronize(&mut self, active: &Active) {
         let start = active.nanoseconds();
         let Some(work) = active.work.get() else { return };
-        let synchronized = panics::caught(|| work.synchronize(DeviceId(self.lane)));
+        let synchronized = panics::caught(|| work.synchronize(self.pool.lanes().of(self.lane)));
         let attempts = &mut self.batch.attempts;
         if let Err(error) = synchronized.unwrap_or_else(|message| Err(StepError::Panic { message })) {
             attempts.iter_mut().for_each(|attempt| attempt.end = End::Failed(Box::new(error.clone())));
@@ -343,9 +342,9 @@ impl Worker {
                 End::Failed(error) => error,
             };
             slot.note(step, self.number, (start, busy), true);
-            if let (StepError::Device(DeviceError::Lost { message, .. }), true) = (&*failed, self.is_device())
-            {
-                self.pool.lose(self.lane, message.clone());
+            let device = self.pool.lanes().of(self.lane).device();
+            if let (StepError::Device(DeviceError::Lost { message, .. }), Some(device)) = (&*failed, device) {
+                self.pool.lose(device, message.clone());
             }
             let tries = reactor.failures(run, step) + 1;
             reactor.on_events(&[Event::Failed { run, step, grant, why: failed.failure() }], commands);

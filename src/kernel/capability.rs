@@ -5,6 +5,7 @@ use crate::graph::expr::{Expr, NodeOp};
 use crate::graph::expr_ops::{BinaryOp, UnaryOp};
 use crate::graph::op::Reduction;
 use crate::kernel::Kernel;
+use crate::kernel::cuda::CUDA_INPUTS_MAX;
 use crate::kernel::render::is_two;
 
 /// Inputs that a kernel on wgpu may have: with output and parameters 16 storage buffers, which every device
@@ -15,12 +16,22 @@ pub const WGPU_INPUTS_MAX: usize = 14;
 /// and `SHADER_F64`: its bits are looked at as a 64-bit integer.
 pub const WGPU_DTYPES: [DType; 6] = [DType::Bool, DType::U8, DType::I16, DType::I32, DType::U32, DType::F32];
 
+/// What keeps a CUDA device from compiling `kernel`, in words, or `None`.
+pub fn cuda_kernel_lack(kernel: &Kernel) -> Option<String> {
+    match kernel {
+        Kernel::Map(map) | Kernel::Fold { map, .. } => inputs_lack(map.inputs.len(), CUDA_INPUTS_MAX),
+        Kernel::Combine { .. } | Kernel::Finish { .. } | Kernel::Copy { .. } => None,
+    }
+}
+
 /// What keeps a wgpu device that computes with `dtypes` from compiling `kernel`, in words, or `None`.
 pub fn wgpu_kernel_lack(kernel: &Kernel, dtypes: &[DType]) -> Option<String> {
     match kernel {
-        Kernel::Map(map) => wgpu_lack(&map.expr, dtypes).or_else(|| inputs_lack(map.inputs.len())),
+        Kernel::Map(map) => {
+            wgpu_lack(&map.expr, dtypes).or_else(|| inputs_lack(map.inputs.len(), WGPU_INPUTS_MAX))
+        }
         Kernel::Fold { map, reduction, .. } => wgpu_lack(&map.expr, dtypes)
-            .or_else(|| inputs_lack(map.inputs.len()))
+            .or_else(|| inputs_lack(map.inputs.len(), WGPU_INPUTS_MAX))
             .or_else(|| wgpu_reduction_lack(*reduction, map.expr.output_dtype(0), dtypes)),
         Kernel::Combine { state, .. } => type_lack(state.dtype, dtypes),
         Kernel::Finish { reduction: Reduction::Count { .. }, .. } | Kernel::Copy { .. } => None,
@@ -72,8 +83,8 @@ fn type_lack(dtype: DType, dtypes: &[DType]) -> Option<String> {
     (!dtypes.contains(&dtype)).then(|| format!("element type {dtype}"))
 }
 
-fn inputs_lack(inputs: usize) -> Option<String> {
-    (inputs > WGPU_INPUTS_MAX).then(|| format!("more than {WGPU_INPUTS_MAX} inputs in one kernel ({inputs})"))
+fn inputs_lack(inputs: usize, most: usize) -> Option<String> {
+    (inputs > most).then(|| format!("more than {most} inputs in one kernel ({inputs})"))
 }
 
 /// WGSL's functions of `f64` compile and are silently as inaccurate as `f32`, or wrong: only what is exact

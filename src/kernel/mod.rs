@@ -4,6 +4,7 @@
 //! function library that all backends share is [`math`].
 
 pub mod capability;
+pub mod cuda;
 pub mod math;
 pub mod render;
 pub mod state;

@@ -11,7 +11,11 @@ impl fmt::Display for Machine {
     /// the listed ones.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let model = if self.host.model.is_empty() { "host" } else { &self.host.model };
-        writeln!(f, "{}: {model}, {} cores", self.name, self.host.cores)?;
+        let nodes = match self.host.numa.len() {
+            0 | 1 => String::new(),
+            nodes => format!(" on {nodes} NUMA nodes"),
+        };
+        writeln!(f, "{}: {model}, {} cores{nodes}", self.name, self.host.cores)?;
         let mut devices = vec![
             ["DEVICE", "KIND", "MODEL", "BACKEND", "MEMORY", "F32", "TYPES", "PCI", "STATE"]
                 .map(str::to_owned),

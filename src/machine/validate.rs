@@ -25,7 +25,7 @@ pub enum MachineError {
         rule: &'static str,
     },
     /// Nothing is listed, or more than ids can count.
-    #[error("{field} lists {count}: it must list 1 to 65535, the host's first")]
+    #[error("{field} lists {count}: it must list 1 to {}, the host's first", Machine::DEVICES_MAX)]
     Count {
         /// The field at fault.
         field: &'static str,
@@ -133,7 +133,7 @@ impl Machine {
 
     fn check_counts(&self) -> Result<(), MachineError> {
         for (field, count) in [("devices", self.devices.len()), ("memories", self.memories.len())] {
-            if count == 0 || count > usize::from(u16::MAX) {
+            if count == 0 || count > Machine::DEVICES_MAX {
                 return Err(MachineError::Count { field, count });
             }
         }

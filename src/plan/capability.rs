@@ -4,7 +4,7 @@ use crate::graph::layer::Layer;
 use crate::graph::op::Op;
 use crate::kernel::capability::{wgpu_lack, wgpu_reduction_lack};
 use crate::kernel::state::StateClass;
-use crate::kernel::{Kernel, render};
+use crate::kernel::{Kernel, cuda, render};
 use crate::machine::{Backend, DeviceInfo};
 use crate::shape::Region;
 
@@ -15,7 +15,10 @@ pub fn lack(device: &DeviceInfo, layer: &Layer) -> Option<String> {
     }
     match device.backend {
         Backend::Host | Backend::Sim => None,
-        Backend::Cuda => Some("a CUDA backend in this build of Outcrop".to_owned()),
+        Backend::Cuda => match layer.op() {
+            Op::Load(_) | Op::Store(_) => Some("files".to_owned()),
+            _ => None,
+        },
         Backend::Wgpu => match layer.op() {
             Op::Map(expr) => wgpu_lack(expr, &device.dtypes),
             Op::Reduce(reduce) => wgpu_lack(&reduce.expr, &device.dtypes).or_else(|| {
@@ -40,7 +43,8 @@ pub fn state_class(backend: Backend) -> StateClass {
 pub fn scratch_bytes(backend: Backend, kernel: &Kernel, region: &Region) -> u64 {
     match backend {
         Backend::Wgpu => render::scratch_bytes(kernel, region) as u64,
-        Backend::Host | Backend::Sim | Backend::Cuda => 0,
+        Backend::Cuda => cuda::scratch_bytes(kernel, region) as u64,
+        Backend::Host | Backend::Sim => 0,
     }
 }
 

@@ -140,7 +140,7 @@ impl<'a> Bundle<'a> {
 fn limit(tasks: &Tasks, lane: Lane) -> Option<u32> {
     match lane {
         0 => Some(BUNDLE_NANOSECONDS),
-        _ if tasks.plan().is_disk(lane) => Some(DISK_NANOSECONDS),
+        _ if tasks.plan().lanes().of(lane).is_disk() => Some(DISK_NANOSECONDS),
         _ => None,
     }
 }

@@ -118,7 +118,7 @@ impl Tasks {
         let count = plan.steps.len();
         let (followers, readers) = followers(&plan);
         let mut numbers: HashMap<Likeness<'_>, u16> = HashMap::new();
-        let mut of_lane = vec![SmallVec::new(); plan.lanes()];
+        let mut of_lane = vec![SmallVec::new(); plan.lanes().count()];
         let mut queue_count = 0u16;
         let custom = plan.resources.len() - plan.gpu_shares.min(plan.resources.len());
         let classes: Vec<Class> = plan
@@ -127,7 +127,7 @@ impl Tasks {
             .iter()
             .map(|step| {
                 let (lane, need, terms) =
-                    (plan.lane_of(step), need(&plan, step), &plan.terms[step.terms as usize]);
+                    (plan.lanes().of_step(step), need(&plan, step), &plan.terms[step.terms as usize]);
                 let size = u64::BITS - need.bytes().leading_zeros();
                 let queues: &mut SmallVec<[u16; 4]> = &mut of_lane[usize::from(lane)];
                 let queue =

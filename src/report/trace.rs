@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::exec::Trace;
 use crate::exec::trace::Traced;
-use crate::steps::{Lane, Plan, PlanLayer};
+use crate::machine::DeviceId;
+use crate::steps::{Lane, LaneOf, Plan, PlanLayer};
 
 /// Writes the attempts at the steps of a plan, as one JSON object. O(attempts) time, and memory for the layers and the
 /// workers. Many small writes: `to` should be buffered.
@@ -91,16 +92,18 @@ impl Words {
 fn tracks(plan: &Plan, trace: &Trace) -> Vec<(u16, String)> {
     let mut lanes: BTreeMap<u16, Lane> = BTreeMap::new();
     for attempt in trace.iter() {
-        lanes.entry(attempt.worker).or_insert_with(|| plan.lane_of(&plan.step(attempt.step)));
+        lanes.entry(attempt.worker).or_insert_with(|| plan.lanes().of_step(&plan.step(attempt.step)));
     }
-    let devices = plan.device_names.len();
+    let device = |id: DeviceId| &plan.device_names[usize::from(id.0)];
     let mut of_host = 0..;
     let name = |(worker, lane): (u16, Lane)| {
-        let name = match usize::from(lane) {
-            0 => format!("host worker {}", of_host.next().unwrap_or(worker)),
-            lane if lane < devices => plan.device_names[lane].clone(),
-            lane if lane == devices => "disk writer".to_owned(),
-            _ => "disk reader".to_owned(),
+        let name = match plan.lanes().of(lane) {
+            LaneOf::Device(DeviceId::HOST) => format!("host worker {}", of_host.next().unwrap_or(worker)),
+            LaneOf::Device(id) => device(id).clone(),
+            LaneOf::In(id) => format!("copies to {}", device(id)),
+            LaneOf::Out(id) => format!("copies from {}", device(id)),
+            LaneOf::Writer => "disk writer".to_owned(),
+            LaneOf::Reader => "disk reader".to_owned(),
         };
         (worker, name)
     };

@@ -31,10 +31,6 @@ pub const GB10: Model = Model("NVIDIA GB10", [6144, 3003, 0, 0], (12, 1), 119, N
 pub const ORIN: Model = Model("Orin", [2048, 1300, 3200, 256], (8, 7), 61, None);
 
 impl Model {
-    pub fn name(&self) -> &'static str {
-        self.0
-    }
-
     fn speed(&self) -> Speed {
         let Model(_, [cores, clock, memory, bits], (major, minor), _, pcie) = *self;
         Speed {

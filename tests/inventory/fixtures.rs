@@ -23,10 +23,19 @@ fn fixture(group: &'static str, name: &'static str, devices: usize, sources: Sou
 }
 
 pub fn table() -> Vec<Fixture> {
-    [desktops(), servers(), divided_cards(), unified_memory(), drivers(), visible_devices(), other_makers()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        desktops(),
+        servers(),
+        divided_cards(),
+        unified_memory(),
+        drivers(),
+        trouble(),
+        visible_devices(),
+        other_makers(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn desktops() -> Vec<Fixture> {
@@ -189,78 +198,48 @@ fn unified_memory() -> Vec<Fixture> {
 fn drivers() -> Vec<Fixture> {
     let fixture = |name, devices, sources| fixture("drivers", name, devices, sources);
     let card = || vec![nvml(&RTX_4090, 1)];
+    let shown = || there(vec![cuda(&RTX_4090, 1)]);
+    let vulkan = || vec![nvidia_vulkan(&RTX_4090, 1)];
+    let absent = CudaFacts::default;
+    let old = broken("it is too old: it has no function cuDeviceGetUuid_v2");
+    let wsl = "D3D12 (NVIDIA GeForce RTX 4090)";
+    let wsl = adapter("gl", wsl, "Microsoft Corporation 4.2 Mesa 23.0.4", AdapterKind::Other);
+    let neither = sources(card(), without_compiler(shown()), vec![]);
+    vec![
+        fixture("WSL", 2, sources(card(), shown(), vec![wsl, lavapipe()])),
+        fixture("a container without NVML", 1, sources(vec![], shown(), vec![])),
+        fixture("a container without the CUDA driver", 1, sources(card(), absent(), vec![])),
+        fixture("Vulkan without the CUDA driver", 1, sources(card(), absent(), vulkan())),
+        fixture("no NVRTC, but Vulkan", 1, sources(card(), without_compiler(shown()), vulkan())),
+        fixture("neither NVRTC nor Vulkan", 1, neither),
+        fixture("a CUDA driver that is too old", 1, sources(card(), old, vulkan())),
+        fixture("a CUDA driver that shows nothing", 1, sources(card(), there(vec![]), vulkan())),
+    ]
+}
+
+fn trouble() -> Vec<Fixture> {
+    let fixture = |name, devices, sources| fixture("trouble", name, devices, sources);
+    let card = || vec![nvml(&RTX_4090, 1)];
     let noted = |note: &str, sources| Sources { notes: vec![note.to_owned()], ..sources };
+    let broken = broken("system has unsupported display driver / cuda driver combination (error 803)");
     let mismatch = noted(
         "NVML can't be used, so NVIDIA cards may be missing: driver/library version mismatch",
-        sources(
-            vec![],
-            broken("system has unsupported display driver / cuda driver combination (error 803)"),
-            vec![lavapipe()],
-        ),
+        sources(vec![], broken, vec![lavapipe()]),
     );
     let lost = noted(
         "NVML can't identify card 1, left out: device fell off the bus or has otherwise become inacessible",
         sources(card(), there(vec![cuda(&RTX_4090, 1)]), vec![]),
     );
     let failed = NvmlGpu { memory: None, free: None, ..nvml(&RTX_4090, 1) };
+    let failed = sources(vec![failed], CudaFacts::default(), vec![nvidia_vulkan(&RTX_4090, 1)]);
     let no_uuid = sources(card(), there(vec![CudaGpu { uuid: None, ..cuda(&RTX_4090, 1) }]), vec![]);
-    let nameless = CudaGpu::default();
-    let wsl = adapter(
-        "gl",
-        "D3D12 (NVIDIA GeForce RTX 4090)",
-        "Microsoft Corporation 4.2 Mesa 23.0.4",
-        AdapterKind::Other,
-    );
+    let nameless = sources(card(), there(vec![CudaGpu::default()]), vec![]);
     vec![
-        fixture("WSL", 2, sources(card(), there(vec![cuda(&RTX_4090, 1)]), vec![wsl, lavapipe()])),
-        fixture("a container without NVML", 1, sources(vec![], there(vec![cuda(&RTX_4090, 1)]), vec![])),
-        fixture("a container without the CUDA driver", 1, sources(card(), CudaFacts::default(), vec![])),
-        fixture(
-            "Vulkan without the CUDA driver",
-            1,
-            sources(card(), CudaFacts::default(), vec![nvidia_vulkan(&RTX_4090, 1)]),
-        ),
-        fixture(
-            "no NVRTC, but Vulkan",
-            1,
-            sources(
-                card(),
-                without_compiler(there(vec![cuda(&RTX_4090, 1)])),
-                vec![nvidia_vulkan(&RTX_4090, 1)],
-            ),
-        ),
-        fixture(
-            "neither NVRTC nor Vulkan",
-            1,
-            sources(card(), without_compiler(there(vec![cuda(&RTX_4090, 1)])), vec![]),
-        ),
         fixture("driver and library of different versions", 1, mismatch),
-        fixture(
-            "a CUDA driver that is too old",
-            1,
-            sources(
-                card(),
-                broken("it is too old: it has no function cuDeviceGetUuid_v2"),
-                vec![nvidia_vulkan(&RTX_4090, 1)],
-            ),
-        ),
-        fixture(
-            "a CUDA driver that shows nothing",
-            1,
-            sources(card(), there(vec![]), vec![nvidia_vulkan(&RTX_4090, 1)]),
-        ),
         fixture("one card of two is lost", 1, lost),
-        fixture(
-            "a card that the CUDA driver can't tell of",
-            1,
-            sources(card(), there(vec![nameless]), vec![]),
-        ),
+        fixture("a card that the CUDA driver can't tell of", 1, nameless),
         fixture("a CUDA driver without UUIDs", 1, no_uuid),
-        fixture(
-            "NVML fails to tell the memory, Vulkan tells",
-            1,
-            sources(vec![failed], CudaFacts::default(), vec![nvidia_vulkan(&RTX_4090, 1)]),
-        ),
+        fixture("NVML fails to tell the memory, Vulkan tells", 1, failed),
     ]
 }
 

@@ -132,7 +132,7 @@ const TABLE: &[(&str, &[&str])] = &[
 
 /// A foreign crate, and the paths below which it may be named.
 const FOREIGN: &[(&str, &[&str])] = &[
-    ("cudarc", &["src/device/cuda", "src/device/probe/cuda.rs"]),
+    ("cudarc", &["src/device/cuda"]),
     ("wgpu", &["src/device/wgpu"]),
     ("ash", &["src/device/wgpu"]),
     ("pollster", &["src/device/wgpu"]),

@@ -5,7 +5,6 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::launch::{Failure, byte_strides, pointer};
-use super::vm::convert::constant_bits;
 use super::vm::walk::Walk;
 use crate::block::Block;
 use crate::dtype::Scalar;
@@ -46,7 +45,7 @@ fn copy_piece(arguments: &Arguments, piece: &Piece, span: Range<usize>) -> Resul
             copy_strided(&piece.shape, to, to_strides, from, strides, size, span);
         }
         PieceSource::Constant(value) => {
-            let bits = constant_bits(Scalar::Float(*value), output.dtype()).to_le_bytes();
+            let bits = Scalar::Float(*value).element_bits(output.dtype()).to_le_bytes();
             let still = Strides::from_elem(0, piece.shape.len());
             copy_strided(&piece.shape, to, to_strides, bits.as_ptr(), still, size, span);
         }

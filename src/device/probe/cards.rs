@@ -120,7 +120,10 @@ impl<'a> Card<'a> {
     /// NVIDIA's, which `CUDA_VISIBLE_DEVICES` uses too, else the adapter's.
     pub(super) fn uuid(&self) -> Option<String> {
         let nvml = self.nvml.and_then(|gpu| gpu.uuid.clone());
-        let cuda = || self.cuda.and_then(|seen| seen.gpu.uuid.as_ref().map(|uuid| format!("GPU-{uuid}")));
+        // Without NVML only the name tells that it is a slice.
+        let kind = |gpu: &CudaGpu| if gpu.name.contains(" MIG ") { "MIG" } else { "GPU" };
+        let of = |gpu: &CudaGpu| gpu.uuid.as_ref().map(|uuid| format!("{}-{uuid}", kind(gpu)));
+        let cuda = || self.cuda.and_then(|seen| of(seen.gpu));
         nvml.or_else(cuda).or_else(|| self.adapters.iter().find_map(|adapter| adapter.uuid.clone()))
     }
 

@@ -1,4 +1,4 @@
-//! The CUDA driver: which cards it lets this process use. Beside `device::cuda` the one file that names cudarc.
+//! The CUDA driver: which cards it lets this process use, in plain data.
 //!
 //! Asking opens no card: contexts are slow to make and take memory, so what is free is NVML's to tell.
 
@@ -71,7 +71,7 @@ pub trait Source {
 /// What the driver shows; `notes` gets a line for whatever went wrong with a card.
 pub fn read(notes: &mut Vec<String>) -> Driver {
     #[cfg(feature = "cuda")]
-    return loaded::read(notes);
+    return crate::device::cuda::probe::read(notes);
     #[cfg(not(feature = "cuda"))]
     {
         let _ = notes;
@@ -103,167 +103,9 @@ pub fn read_from(source: &dyn Source, notes: &mut Vec<String>) -> Driver {
 /// Whether there is a compiler for the driver's kernels, or why there is none.
 pub fn compiler() -> Result<(), String> {
     #[cfg(feature = "cuda")]
-    return loaded::compiler();
+    return crate::device::cuda::probe::compiler();
     #[cfg(not(feature = "cuda"))]
     Err("this build is without CUDA".to_owned())
-}
-
-#[cfg(feature = "cuda")]
-mod loaded {
-    use std::ffi::{CStr, c_char, c_int, c_void};
-
-    use cudarc::driver::result::{self, DriverError};
-    use cudarc::driver::sys::{self, CUdevice, CUdevice_attribute, CUresult};
-
-    use super::{CudaGpu, Driver, Source};
-    use crate::device::probe::Trouble;
-    use crate::device::probe::speed::{Speed, cores_of_multiprocessor};
-    use crate::machine::{ComputeCapability, normalise_pci};
-    use crate::units::Bytes;
-
-    /// Every function that is called here: cudarc panics where one is missing.
-    const FUNCTIONS: [&str; 11] = [
-        "cuDeviceCanAccessPeer",
-        "cuDeviceGet",
-        "cuDeviceGetAttribute",
-        "cuDeviceGetCount",
-        "cuDeviceGetName",
-        "cuDeviceGetPCIBusId",
-        "cuDeviceGetUuid_v2",
-        "cuDeviceTotalMem_v2",
-        "cuDriverGetVersion",
-        "cuGetErrorString",
-        "cuInit",
-    ];
-
-    pub(super) fn read(notes: &mut Vec<String>) -> Driver {
-        // SAFETY: loading a driver runs its initialisers, which is what it is for.
-        if !unsafe { sys::is_culib_present() } {
-            return Driver::absent();
-        }
-        // SAFETY: the library was just found to be there.
-        let library = unsafe { sys::culib() };
-        // SAFETY: the function isn't called, only looked for.
-        let is_there = |name: &str| unsafe { library.get::<*const c_void>(name.as_bytes()) }.is_ok();
-        if let Some(function) = FUNCTIONS.into_iter().find(|name| !is_there(name)) {
-            return Driver::Broken(format!("it is too old: it has no function {function}"));
-        }
-        match result::init() {
-            // How it says that the process may use none.
-            Ok(()) | Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => super::read_from(&Loaded, notes),
-            Err(error) => Driver::Broken(Trouble::from(error).to_string()),
-        }
-    }
-
-    pub(super) fn compiler() -> Result<(), String> {
-        // SAFETY: loading a compiler runs its initialisers, which is what it is for.
-        match unsafe { cudarc::nvrtc::sys::is_culib_present() } {
-            true => Ok(()),
-            false => Err("the CUDA compiler NVRTC isn't found".to_owned()),
-        }
-    }
-
-    /// The driver after `cuInit`, with all of [`FUNCTIONS`].
-    struct Loaded;
-
-    impl Source for Loaded {
-        fn version(&self) -> Result<u32, Trouble> {
-            let mut version = 0;
-            // SAFETY: one number is written.
-            unsafe { sys::cuDriverGetVersion(&mut version) }.result()?;
-            Ok(version.unsigned_abs())
-        }
-
-        fn count(&self) -> Result<u32, Trouble> {
-            match result::device::get_count() {
-                // Where `cuInit` found no device, nothing else is answered.
-                Err(DriverError(CUresult::CUDA_ERROR_NOT_INITIALIZED | CUresult::CUDA_ERROR_NO_DEVICE)) => {
-                    Ok(0)
-                }
-                count => Ok(count?.unsigned_abs()),
-            }
-        }
-
-        fn card(&self, ordinal: u32) -> Result<CudaGpu, Trouble> {
-            let device = device(ordinal)?;
-            // SAFETY: the device is the driver's own answer.
-            let memory = unsafe { result::device::total_mem(device) }.ok().filter(|bytes| *bytes > 0);
-            Ok(CudaGpu {
-                name: result::device::get_name(device)?,
-                pci: pci(device).as_deref().and_then(normalise_pci),
-                uuid: uuid(device),
-                memory: memory.map(|bytes| Bytes(bytes as u64)),
-                is_integrated: number(device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED).is_some(),
-                speed: speed(device),
-                peers: Vec::new(),
-            })
-        }
-
-        fn reaches(&self, ordinal: u32, other: u32) -> Result<bool, Trouble> {
-            let mut can = 0;
-            // SAFETY: one number is written, and the devices are the driver's own answers.
-            unsafe { sys::cuDeviceCanAccessPeer(&mut can, device(ordinal)?, device(other)?) }.result()?;
-            Ok(can != 0)
-        }
-    }
-
-    fn device(ordinal: u32) -> Result<CUdevice, DriverError> {
-        result::device::get(ordinal as c_int)
-    }
-
-    fn pci(device: CUdevice) -> Option<String> {
-        let mut text: [c_char; 32] = [0; 32];
-        // SAFETY: the driver writes at most so many bytes, and a zero after the text.
-        unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as c_int, device) }.result().ok()?;
-        // SAFETY: the text ends within the array, whose last byte nothing but a zero was written to.
-        Some(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
-    }
-
-    /// The second version of the call: the first gives a slice its card's UUID.
-    fn uuid(device: CUdevice) -> Option<String> {
-        let mut uuid = sys::CUuuid { bytes: [0; 16] };
-        // SAFETY: sixteen bytes are written.
-        unsafe { sys::cuDeviceGetUuid_v2(&mut uuid, device) }.result().ok()?;
-        let hex: String = uuid.bytes.iter().map(|byte| format!("{:02x}", *byte as u8)).collect();
-        Some([&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-"))
-    }
-
-    fn speed(device: CUdevice) -> Speed {
-        use CUdevice_attribute::*;
-        let capability = ComputeCapability {
-            major: number(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR).unwrap_or_default(),
-            minor: number(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR).unwrap_or_default(),
-        };
-        let multiprocessors = number(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-        Speed {
-            cores: multiprocessors.and_then(|count| count.checked_mul(cores_of_multiprocessor(capability)?)),
-            core_clock_mhz: number(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE).map(|khz| khz / 1000),
-            memory_clock_mhz: number(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).map(|khz| khz / 1000),
-            memory_bus_bits: number(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
-            compute_capability: (capability.major > 0).then_some(capability),
-            pcie: None,
-        }
-    }
-
-    /// An attribute that is above 0.
-    fn number(device: CUdevice, attribute: CUdevice_attribute) -> Option<u32> {
-        // SAFETY: the device is the driver's own answer.
-        let value = unsafe { result::device::get_attribute(device, attribute) }.ok()?;
-        u32::try_from(value).ok().filter(|value| *value > 0)
-    }
-
-    impl From<DriverError> for Trouble {
-        fn from(error: DriverError) -> Trouble {
-            if error.0 == CUresult::CUDA_ERROR_NOT_SUPPORTED {
-                return Trouble::NotSupported;
-            }
-            let number = error.0 as u32;
-            Trouble::Failed(match error.error_string() {
-                Ok(words) => format!("{} (error {number})", words.to_string_lossy()),
-                Err(_) => format!("error {number}"),
-            })
-        }
-    }
 }
 
 #[cfg(test)]

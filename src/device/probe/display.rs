@@ -14,16 +14,6 @@ impl fmt::Display for Inventory {
         for (id, device) in self.machine.devices() {
             write_device(f, &self.machine, id, device)?;
         }
-        for link in self.machine.links.iter().filter(|link| link.from != "host") {
-            let (rate, via) = (scaled(link.bytes_per_s, "B/s"), &link.via);
-            writeln!(
-                f,
-                "{} and {} reach each other's memory: {}",
-                link.from,
-                link.to,
-                joined(&[via, &rate])
-            )?;
-        }
         if self.machine.devices.len() == 1 {
             writeln!(f, "no GPU is there")?;
         }
@@ -41,13 +31,14 @@ fn write_device(
     writeln!(f, "{}: {model}", device.name)?;
     let mut line = |head: &str, text: String| match text.is_empty() {
         true => Ok(()),
-        false => writeln!(f, "  {head:8}{text}"),
+        false => writeln!(f, "  {head:8} {text}"),
     };
     line("state", state(device))?;
     line("memory", memory(machine.memory(machine.memory_of(id))))?;
     line("speed", speed(device))?;
     line("cores", cores(machine, id))?;
     line("link", link(machine, id))?;
+    line("reaches", peers(machine, id))?;
     let dtypes: Vec<_> = device.dtypes.iter().map(|dtype| dtype.name()).collect();
     line("types", if device.unusable.is_none() { dtypes.join(", ") } else { String::new() })?;
     let ways = device.ways.iter().map(|way| match way.driver.as_str() {
@@ -121,6 +112,30 @@ fn link(machine: &Machine, id: DeviceId) -> String {
     let rate = scaled(machine.link(MemoryId::HOST, memory).bytes_per_s, "B/s");
     let from = if listed.is_none() { "assumed" } else { "" };
     joined(&[listed.map_or("", |link| link.via.as_str()), &rate, from])
+}
+
+/// The devices whose memory is reached without the host, by the kind of path.
+fn peers(machine: &Machine, id: DeviceId) -> String {
+    let memory = machine.memory_of(id);
+    let mut paths: Vec<(String, Vec<&str>)> = Vec::new();
+    for (other, device) in machine.devices().skip(1) {
+        let to = machine.memory_of(other);
+        let rate = machine.link(memory, to);
+        if id == DeviceId::HOST || to == memory || rate.via_host {
+            continue;
+        }
+        let names = [&machine.memory(memory).name, &machine.memory(to).name];
+        let listed =
+            machine.links.iter().find(|link| names.contains(&&link.from) && names.contains(&&link.to));
+        let via = listed.map_or("", |link| link.via.as_str());
+        let path = joined(&[via, &scaled(rate.bytes_per_s, "B/s")]);
+        match paths.iter_mut().find(|(other, _)| *other == path) {
+            Some((_, names)) => names.push(&device.name),
+            None => paths.push((path, vec![&device.name])),
+        }
+    }
+    let paths = paths.iter().map(|(path, names)| format!("{} ({path})", names.join(", ")));
+    paths.collect::<Vec<_>>().join(", ")
 }
 
 fn identity(device: &DeviceInfo) -> String {

@@ -30,9 +30,8 @@ pub fn join(sources: &Sources) -> Inventory {
     let (mut gpus, mut software) = (0, 0);
     let mut names = Vec::new();
     for (at, card) in cards.iter().enumerate() {
-        // Ids are 16 bits wide.
-        let count_of = 1 + card.slices.as_ref().map_or(0, Vec::len);
-        if joined.machine.devices.len() + count_of > usize::from(u16::MAX) {
+        let devices = 1 + card.slices.as_ref().map_or(0, Vec::len);
+        if joined.machine.devices.len() + devices > Machine::DEVICES_MAX {
             break;
         }
         let (prefix, count) = if card.is_software() { ("soft", &mut software) } else { ("gpu", &mut gpus) };

@@ -15,20 +15,21 @@ pub(super) fn to_host(name: &str, speed: &Speed) -> Option<Link> {
     Some(Link { from: "host".to_owned(), to: name.to_owned(), bytes_per_s, latency_s, via })
 }
 
-/// The direct path between two cards that reach each other's memory: all NVLinks between them, else PCI Express. `None`
-/// where the CUDA driver says that there is none.
+/// The direct path between two cards that reach each other's memory: all NVLinks between them, else the slower slot.
+/// `None` where the CUDA driver says that there is none.
 pub(super) fn between(names: [&str; 2], cards: [&Card<'_>; 2]) -> Option<Link> {
     let [one, other] = cards;
     let (seen, other_seen) = (one.cuda?, other.cuda?);
     if !seen.gpu.peers.contains(&other_seen.ordinal) || !other_seen.gpu.peers.contains(&seen.ordinal) {
         return None;
     }
-    let (bytes_per_s, via) = nvlink(one, other).or_else(|| {
-        let (there, back) = (pcie(&one.speed())?, pcie(&other.speed())?);
-        let slower = if there.0 <= back.0 { there } else { back };
-        Some((slower.0, format!("{}, peers", slower.1)))
-    })?;
-    let (_, latency_s) = defaults::host_link(MemoryKind::Dedicated);
+    let (usual, latency_s) = defaults::host_link(MemoryKind::Dedicated);
+    let slots = || {
+        let both = pcie(&one.speed()).zip(pcie(&other.speed()));
+        let slower = both.map(|(there, back)| if there.0 <= back.0 { there } else { back });
+        slower.map_or((usual, "peers".to_owned()), |(rate, via)| (rate, format!("{via}, peers")))
+    };
+    let (bytes_per_s, via) = nvlink(one, other).unwrap_or_else(slots);
     Some(Link { from: names[0].to_owned(), to: names[1].to_owned(), bytes_per_s, latency_s, via })
 }
 

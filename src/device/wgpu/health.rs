@@ -4,11 +4,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::device::contract::DeviceError;
 
+/// Queues of a device, which share the driver's only one: for kernels, and for large copies.
+const QUEUES: usize = 2;
+
 /// A device's name and its late errors. Shared with the callbacks that wgpu runs.
 pub(super) struct Health {
     device: String,
-    /// The first error that came late and that nobody was told yet.
-    late: Mutex<Option<DeviceError>>,
+    /// For each queue the first error that came late and that it wasn't told yet: nobody knows whose it was.
+    late: Mutex<[Option<DeviceError>; QUEUES]>,
     /// Set once the device is gone; every later call answers it.
     lost: Mutex<Option<String>>,
 }
@@ -17,12 +20,14 @@ impl Health {
     /// Health of `device`, which tells of everything that happens outside a call.
     pub(super) fn watch(name: &str, device: &wgpu::Device) -> Arc<Health> {
         let health =
-            Arc::new(Health { device: name.to_owned(), late: Mutex::new(None), lost: Mutex::new(None) });
+            Arc::new(Health { device: name.to_owned(), late: Mutex::default(), lost: Mutex::new(None) });
         let told = Arc::downgrade(&health);
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             if let Some(health) = told.upgrade() {
                 let error = health.error("work on the device", &error, 0, 0);
-                lock(&health.late).get_or_insert(error);
+                for late in lock(&health.late).iter_mut().filter(|late| late.is_none()) {
+                    *late = Some(error.clone());
+                }
             }
         }));
         let told = Arc::downgrade(&health);
@@ -48,10 +53,10 @@ impl Health {
         }
     }
 
-    /// The first error that came late; asking forgets it, save for the loss of the device.
-    pub(super) fn late_error(&self) -> Result<(), DeviceError> {
+    /// The first error that came late, for a queue; asking forgets it, save for the loss of the device.
+    pub(super) fn late_error(&self, queue: usize) -> Result<(), DeviceError> {
         self.check()?;
-        lock(&self.late).take().map_or(Ok(()), Err)
+        lock(&self.late)[queue].take().map_or(Ok(()), Err)
     }
 
     /// A failure in words.

@@ -12,6 +12,5 @@ mod health;
 mod memory;
 mod open;
 mod queue;
-mod staging;
 
 pub use open::{OpenError, Selector, WgpuDevice, open_adapter};

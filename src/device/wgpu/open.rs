@@ -21,7 +21,8 @@ pub struct WgpuDevice {
     dtypes: Vec<DType>,
     memory: Arc<Caching<WgpuMemory>>,
     compiler: WgpuCompiler,
-    queue: WgpuQueue,
+    compute: WgpuQueue,
+    copies: WgpuQueue,
 }
 
 /// Which adapter to open.
@@ -133,11 +134,15 @@ impl WgpuDevice {
         let dtypes = dtypes(features);
         let health = Health::watch(name, &device);
         let memory = Arc::new(Caching::new(WgpuMemory::new(device.clone(), health.clone(), capacity_bytes)));
+        let made = |number: usize| {
+            WgpuQueue::new(device.clone(), queue.clone(), health.clone(), number, memory.clone())
+        };
         Ok(WgpuDevice {
             name: name.to_owned(),
             adapter_name,
             compiler: WgpuCompiler::new(device.clone(), health.clone(), dtypes.clone()),
-            queue: WgpuQueue::new(device, queue, health, memory.clone()),
+            compute: made(0),
+            copies: made(1),
             dtypes,
             memory,
         })
@@ -173,7 +178,15 @@ impl Device for WgpuDevice {
     }
 
     fn queue(&self) -> &dyn Queue {
-        &self.queue
+        &self.compute
+    }
+
+    fn uploads(&self) -> &dyn Queue {
+        &self.copies
+    }
+
+    fn downloads(&self) -> &dyn Queue {
+        &self.copies
     }
 }
 
@@ -234,7 +247,7 @@ mod tests {
         let buffer = device.memory().allocate(16).unwrap();
         let block = Block::contiguous(buffer, DType::F32, [4].into());
         device.queue().upload(&host, &block).unwrap();
-        device.queue.device.destroy();
+        device.compute.device.destroy();
         // The loss shows when the device is next asked what is done.
         let calls = [
             device.queue().synchronize(),

@@ -7,10 +7,10 @@ use std::time::Duration;
 use super::compiler::{Pipeline, WgpuProgram};
 use super::health::{Health, lock};
 use super::memory::WgpuMemory;
-use super::staging::{RowWriter, for_each_part};
 use crate::block::{Block, Buffer};
 use crate::device::caching::Caching;
 use crate::device::contract::{DeviceError, Memory, Program, Queue};
+use crate::device::staging::{RowWriter, for_each_part, mismatch};
 use crate::dtype::DType;
 use crate::kernel::Arguments;
 use crate::kernel::render::{Pass, Slot, WORKGROUP};
@@ -20,6 +20,8 @@ pub struct WgpuQueue {
     pub(super) device: wgpu::Device,
     queue: wgpu::Queue,
     health: Arc<Health>,
+    /// Its number among those that share the driver's.
+    number: usize,
     memory: Arc<Caching<WgpuMemory>>,
     /// The buffer through which downloads come, kept for the next one.
     landing: Mutex<Option<wgpu::Buffer>>,
@@ -34,10 +36,19 @@ impl WgpuQueue {
         device: wgpu::Device,
         queue: wgpu::Queue,
         health: Arc<Health>,
+        number: usize,
         memory: Arc<Caching<WgpuMemory>>,
     ) -> Self {
         let workgroups_per_axis_max = device.limits().max_compute_workgroups_per_dimension;
-        WgpuQueue { device, queue, health, memory, landing: Mutex::new(None), workgroups_per_axis_max }
+        WgpuQueue {
+            device,
+            queue,
+            health,
+            number,
+            memory,
+            landing: Mutex::new(None),
+            workgroups_per_axis_max,
+        }
     }
 
     /// Waits for everything that was submitted up to `index`, or at all.
@@ -129,18 +140,7 @@ impl WgpuQueue {
     }
 
     fn check_pair(&self, operation: &str, host: &Block, device: &Block) -> Result<(), DeviceError> {
-        let (a, b) = (&host.layout, &device.layout);
-        if a.dtype != b.dtype || a.shape != b.shape {
-            let message = format!("{} {} on the host, {} {} here", a.dtype, a.shape, b.dtype, b.shape);
-            return Err(self.health.failed(operation, message));
-        }
-        if b.offset != 0 || !b.is_contiguous() {
-            return Err(self.health.failed(operation, "the device's block isn't contiguous"));
-        }
-        if host.host_pointer().is_none() && a.bytes() > 0 {
-            return Err(self.health.failed(operation, "the other block isn't in the host's memory"));
-        }
-        Ok(())
+        mismatch(host, device).map_or(Ok(()), |message| Err(self.health.failed(operation, message)))
     }
 
     /// Waits for a mapping whose copy is done. Another thread that polls may be about to say so.
@@ -276,7 +276,7 @@ impl Queue for WgpuQueue {
 
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.wait(None)?;
-        self.health.late_error()
+        self.health.late_error(self.number)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::block::Block;
 use crate::kernel::{Arguments, MapKernel};
-use crate::shape::Shape;
+use crate::shape::{Region, Shape};
 
 /// Positions of a kernel's parameters. The first four are 0, the items, and two of the kernel's own.
 pub(super) struct ParamLayout {
@@ -57,6 +57,14 @@ pub enum LaunchError {
         /// Of the whole array.
         shape: Shape,
     },
+    /// A launch has so many blocks of threads at most.
+    #[error("{blocks} blocks of threads in one launch; at most {most} can be")]
+    Grid {
+        /// How many it would take.
+        blocks: usize,
+        /// How many may be.
+        most: usize,
+    },
     /// A combining step joins at most so many states.
     #[error("{found} states to combine; at least one and at most {most} can be")]
     States {
@@ -90,7 +98,10 @@ pub(super) fn check_size(block: &Block) -> Result<(), LaunchError> {
 }
 
 /// The operand of each input.
-pub(super) fn operands_by_input(map: &MapKernel, arguments: &Arguments) -> Result<Vec<usize>, LaunchError> {
+pub(in crate::kernel) fn operands_by_input(
+    map: &MapKernel,
+    arguments: &Arguments,
+) -> Result<Vec<usize>, LaunchError> {
     (0..map.inputs.len())
         .map(|input| {
             let mut own = (0..arguments.operands.len())
@@ -103,6 +114,38 @@ pub(super) fn operands_by_input(map: &MapKernel, arguments: &Arguments) -> Resul
             }
         })
         .collect()
+}
+
+/// Where an input is found in its block, which is contiguous and padded by the halo.
+pub(in crate::kernel) struct InputPlace {
+    /// The position of the element at the region's origin.
+    pub(in crate::kernel) first: usize,
+    /// A step for each axis of the domain.
+    pub(in crate::kernel) steps: Shape,
+}
+
+/// The place of an input whose block must be what the region needs.
+pub(in crate::kernel) fn input_place(
+    map: &MapKernel,
+    region: &Region,
+    input: usize,
+    block: &Block,
+) -> Result<InputPlace, LaunchError> {
+    let spec = &map.inputs[input].shape;
+    let lead = map.shape.len() - spec.len();
+    let halo: Shape = (0..spec.len()).map(|axis| map.expr.halo(input as u16, axis)).collect();
+    let extent = |axis: usize| {
+        let stretches = spec[axis] == 1 && map.shape[lead + axis] != 1;
+        (if stretches { 1 } else { region.shape[lead + axis] }) + 2 * halo[axis]
+    };
+    let needed: Shape = (0..spec.len()).map(extent).collect();
+    if *block.shape() != needed {
+        return Err(LaunchError::BlockShape { input, found: block.shape().clone(), needed });
+    }
+    let strides = needed.strides();
+    let first = halo.iter().zip(&strides).map(|(&halo, &stride)| halo * stride as usize).sum();
+    let steps = std::iter::repeat_n(0, lead).chain(strides.iter().map(|&stride| stride as usize)).collect();
+    Ok(InputPlace { first, steps })
 }
 
 /// Appends the extents, the origin and every input's place; `reads` are the inputs' operands.
@@ -120,25 +163,9 @@ pub(super) fn map_params(
     params.extend(region.shape.iter().map(|&extent| extent as u32));
     params.extend(region.origin.iter().map(|&at| at as u32));
     for (input, &at) in reads.iter().enumerate() {
-        let spec = &map.inputs[input].shape;
-        let lead = map.shape.len() - spec.len();
-        let halo: Shape = (0..spec.len()).map(|axis| map.expr.halo(input as u16, axis)).collect();
-        let needed: Shape =
-            (0..spec.len())
-                .map(|axis| {
-                    if spec[axis] == 1 && map.shape[lead + axis] != 1 { 1 } else { region.shape[lead + axis] }
-                })
-                .zip(halo.iter())
-                .map(|(extent, halo)| extent + 2 * halo)
-                .collect();
-        let block = &arguments.operands[at].block;
-        if *block.shape() != needed {
-            return Err(LaunchError::BlockShape { input, found: block.shape().clone(), needed });
-        }
-        let strides = needed.strides();
-        params.push(halo.iter().zip(&strides).map(|(&halo, &stride)| halo as u32 * stride as u32).sum());
-        params.extend((0..lead).map(|_| 0));
-        params.extend(strides.iter().map(|&stride| stride as u32));
+        let place = input_place(map, region, input, &arguments.operands[at].block)?;
+        params.push(place.first as u32);
+        params.extend(place.steps.iter().map(|&step| step as u32));
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ pub(super) struct Body {
 
 /// How an input's element is found.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(in crate::kernel) enum Access {
     /// At the element's own position: the input has the domain's shape.
     Position,
     /// At the start: a single element for all.
@@ -40,7 +40,7 @@ pub(super) enum Access {
 }
 
 /// How input `i` of `map` is read.
-pub(super) fn access(map: &MapKernel, i: usize) -> Access {
+pub(in crate::kernel) fn access(map: &MapKernel, i: usize) -> Access {
     let spec = &map.inputs[i];
     if map.expr.has_stencil(i as u16) {
         Access::Strided

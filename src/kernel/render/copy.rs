@@ -134,7 +134,7 @@ fn push_piece(
                 steps[axis] = strides[usize::from(of)] * step;
             }
         }
-        (PieceSource::Constant(value), _) => bits = constant_bits(dtype, *value),
+        (PieceSource::Constant(value), _) => bits = Scalar::Float(*value).element_bits(dtype),
         (PieceSource::Operand { .. }, None) => {}
     }
     let length = piece.shape.last().copied().unwrap_or(1);
@@ -158,19 +158,4 @@ fn push_piece(
     }
     table.extend(record);
     units * rows
-}
-
-/// The bits of a constant as an element; floats out of an integer's range saturate.
-fn constant_bits(dtype: DType, value: f64) -> u64 {
-    let scalar = Scalar::Float(value);
-    match dtype {
-        DType::Bool => u64::from(scalar.as_bool()),
-        DType::U8 => u64::from(value as u8),
-        DType::I16 => u64::from(value as i16 as u16),
-        DType::I32 => u64::from(value as i32 as u32),
-        DType::U32 => u64::from(value as u32),
-        DType::I64 => value as i64 as u64,
-        DType::F32 => u64::from((value as f32).to_bits()),
-        DType::F64 => value.to_bits(),
-    }
 }

@@ -20,10 +20,12 @@ use crate::kernel::{Arguments, Kernel, MapKernel};
 use crate::shape::Region;
 
 pub use arguments::LaunchError;
+pub(in crate::kernel) use arguments::{input_place, operands_by_input};
 pub(crate) use body::is_two;
+pub(in crate::kernel) use body::{Access, access};
 pub(crate) use element::lanes;
 
-use arguments::{ParamLayout, map_params, operands_by_input};
+use arguments::{ParamLayout, map_params};
 use body::Body;
 use element::{bits, storage_type, value_type};
 use library::Library;
@@ -244,7 +246,7 @@ fn unravel(from: &str, layout: &ParamLayout, axes: impl IntoIterator<Item = usiz
 }
 
 /// Replaces every `{{name}}` of a template.
-fn fill(template: &str, values: &[(&str, &str)]) -> String {
+pub(in crate::kernel) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut text = template.to_owned();
     for (name, value) in values {
         text = text.replace(&format!("{{{{{name}}}}}"), value);

@@ -132,7 +132,7 @@ impl State {
 
     /// What workers that are free may ask for.
     pub(super) fn polls(&self, scene: &Scene) -> Vec<Event> {
-        let lanes = scene.tasks.iter().map(|tasks| tasks.plan().lanes()).max();
+        let lanes = scene.tasks.iter().map(|tasks| tasks.plan().lanes().count()).max();
         let mut polls = Vec::new();
         for lane in 0..lanes.unwrap_or(0) as Lane {
             let busy = |(world, tasks): (&World, &Arc<Tasks>)| {

@@ -8,7 +8,6 @@ use super::loops::StencilArgs;
 use crate::device::host::copy;
 use crate::device::host::launch::{Failure, byte_strides, pointer};
 use crate::device::host::scratch::Scratch;
-use crate::device::host::vm::convert::constant_bits;
 use crate::device::host::vm::tiles::TILE;
 use crate::dtype::Scalar;
 use crate::graph::expr_ops::EdgeMode;
@@ -127,7 +126,7 @@ impl<'a> BoundStencil<'a> {
 
     fn constant(&self) -> u64 {
         let value = if let EdgeMode::Constant(value) = self.code.mode { value } else { 0.0 };
-        constant_bits(Scalar::Float(value), self.code.dtype).to_le()
+        Scalar::Float(value).element_bits(self.code.dtype).to_le()
     }
 
     /// Where global index `at` along the stencil's axis is found.

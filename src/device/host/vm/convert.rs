@@ -2,7 +2,7 @@
 
 use super::tiles::{self, Binary, Sides, TileFn, Unary};
 use crate::device::host::isa::Isa;
-use crate::dtype::{DType, Scalar};
+use crate::dtype::DType;
 
 /// An element type as tiles hold it, and its conversions: those of Rust's `as`, which saturate, send NaN to 0
 /// and wrap between integers. `bool` is a byte and its own case.
@@ -163,36 +163,5 @@ impl<T> Binary<T, T> for Left {
     #[inline(always)]
     fn apply(x: T, _: T) -> T {
         x
-    }
-}
-
-/// A constant's bits as an element of `dtype`, in the low bytes. Integer constants keep all their bits, which
-/// wrap; others convert as `f64`.
-pub(in crate::device::host) fn constant_bits(value: Scalar, dtype: DType) -> u64 {
-    match (dtype, value) {
-        (DType::Bool, _) => u64::from(value.as_bool()),
-        (DType::F32, Scalar::Int(i)) => u64::from((i as f32).to_bits()),
-        (DType::F32, _) => u64::from((value.as_f64() as f32).to_bits()),
-        (DType::F64, _) => value.as_f64().to_bits(),
-        (DType::U8, Scalar::Float(x)) => u64::from(x as u8),
-        (DType::I16, Scalar::Float(x)) => x as i16 as u64,
-        (DType::I32, Scalar::Float(x)) => x as i32 as u64,
-        (DType::U32, Scalar::Float(x)) => u64::from(x as u32),
-        _ => value.as_i64() as u64,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn constants_convert_as_casts_do() {
-        assert_eq!(constant_bits(Scalar::Float(300.0), DType::U8), 255);
-        assert_eq!(constant_bits(Scalar::Int(300), DType::U8) as u8, 44);
-        assert_eq!(constant_bits(Scalar::Float(f64::NAN), DType::I64), 0);
-        assert_eq!(constant_bits(Scalar::Int(-1), DType::I16) as i16, -1);
-        assert_eq!(constant_bits(Scalar::Float(0.1), DType::F32), u64::from(0.1f32.to_bits()));
-        assert_eq!(constant_bits(Scalar::Float(f64::NAN), DType::Bool), 1);
     }
 }

@@ -137,7 +137,7 @@ impl<'a> Lowering<'a> {
             self.place[id.0 as usize] = Some(at);
             match self.expr.node(id).op {
                 NodeOp::Const(value) => {
-                    let bits = convert::constant_bits(value, self.expr.node(id).dtype);
+                    let bits = value.element_bits(self.expr.node(id).dtype);
                     self.code.constants.push((at, bits));
                 }
                 NodeOp::Input(input) => {

@@ -1,4 +1,4 @@
-//! The real NVRTC, from the wheel that ci/nvrtc.sh installs, or a reason why a test is skipped.
+//! The real NVRTC, from the wheel that ci/cuda.sh installs, or a reason why a test is skipped.
 
 use std::ffi::CString;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ pub fn is_there() -> bool {
         let required = std::env::var("OUTCROP_REQUIRE").unwrap_or_default();
         assert!(
             !required.split(',').any(|name| name == "cuda-emulated"),
-            "no {}: run ci/nvrtc.sh",
+            "no {}: run ci/cuda.sh",
             path.display()
         );
-        eprintln!("SKIPPED: no {}; run ci/nvrtc.sh", path.display());
+        eprintln!("SKIPPED: no {}; run ci/cuda.sh", path.display());
         false
     })
 }
@@ -54,8 +54,8 @@ pub fn ptx(source: &str, options: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Where ci/nvrtc.sh puts it: in the folder that this test was built in.
+/// Where ci/cuda.sh puts it: in the folder that this test was built in.
 fn nvrtc_path() -> PathBuf {
-    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("nvrtc");
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("cuda");
     target.join("nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
 }

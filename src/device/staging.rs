@@ -1,10 +1,24 @@
-//! Host blocks as streams of bytes in C order, whatever their strides.
+//! Copies between the host and a device whose copies are of dense bytes: what may be copied, and host blocks as streams
+//! of bytes in C order, whatever their strides.
 
 use crate::block::{Block, for_each_row};
 
+/// Why `host` and `device` can't be copied to each other, if so.
+pub(in crate::device) fn mismatch(host: &Block, device: &Block) -> Option<String> {
+    let (a, b) = (&host.layout, &device.layout);
+    if a.dtype != b.dtype || a.shape != b.shape {
+        return Some(format!("{} {} on the host, {} {} here", a.dtype, a.shape, b.dtype, b.shape));
+    }
+    if b.offset != 0 || !b.is_contiguous() {
+        return Some("the device's block isn't contiguous".to_owned());
+    }
+    let is_elsewhere = host.host_pointer().is_none() && a.bytes() > 0;
+    is_elsewhere.then(|| "the other block isn't in the host's memory".to_owned())
+}
+
 /// Calls `visit` with the block's bytes in C order, at most `part` (a multiple of 8) at a time. Nothing
 /// happens when the block isn't on the host.
-pub(super) fn for_each_part(block: &Block, part: usize, mut visit: impl FnMut(&[u8])) {
+pub(in crate::device) fn for_each_part(block: &Block, part: usize, mut visit: impl FnMut(&[u8])) {
     if let Some(bytes) = block.contiguous_bytes() {
         return bytes.chunks(part).for_each(visit);
     }
@@ -30,19 +44,19 @@ pub(super) fn for_each_part(block: &Block, part: usize, mut visit: impl FnMut(&[
 }
 
 /// Fills a host block with bytes that come in C order.
-pub(super) struct RowWriter<'a> {
+pub(in crate::device) struct RowWriter<'a> {
     block: &'a Block,
     /// Elements written.
     done: usize,
 }
 
 impl<'a> RowWriter<'a> {
-    pub(super) fn new(block: &'a Block) -> Self {
+    pub(in crate::device) fn new(block: &'a Block) -> Self {
         RowWriter { block, done: 0 }
     }
 
     /// Writes whole elements; what goes beyond the block, or to a block elsewhere, is dropped.
-    pub(super) fn write(&mut self, bytes: &[u8]) {
+    pub(in crate::device) fn write(&mut self, bytes: &[u8]) {
         let layout = &self.block.layout;
         let Some(start) = self.block.host_pointer() else { return };
         let size = layout.dtype.size();
