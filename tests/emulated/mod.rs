@@ -1,6 +1,9 @@
 //! The emulated CUDA driver (tests/cuda-driver) and the real NVRTC (ci/cuda.sh), loaded into a test's process so that
 //! the CUDA backend finds them where it looks for a real card's.
 
+// Not every test that includes this module uses all of it.
+#![allow(dead_code)]
+
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -17,7 +20,6 @@ pub fn nvrtc() -> PathBuf {
 }
 
 /// The assembler, from the same place.
-#[allow(dead_code, reason = "not every test that includes this module assembles")]
 pub fn ptxas() -> PathBuf {
     wheels().join("cuda_nvcc/bin/ptxas")
 }
