@@ -4,6 +4,7 @@
 //! that isn't (`--machine gpu-server.toml`), and the planner can't tell them apart. What may be left out of a
 //! hand-written file, and what stands in its place, is in [`defaults`].
 
+mod capability;
 pub mod defaults;
 mod display;
 mod file;
@@ -19,6 +20,8 @@ use serde::{Deserialize, Serialize};
 use crate::dtype::DType;
 use crate::units::Bytes;
 
+pub use capability::ComputeCapability;
+pub use display::scaled;
 pub use links::LinkRate;
 pub use pci::normalise_pci;
 pub use validate::MachineError;
@@ -69,15 +72,25 @@ pub struct Host {
     /// The processor's name, for people.
     #[serde(default)]
     pub model: String,
-    /// NUMA nodes with processors or memory; `None` where the system doesn't tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub numa_nodes: Option<usize>,
+    /// The parts of the memory that some cores reach faster than others; none where that isn't told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub numa: Vec<NumaNode>,
+}
+
+/// One part of the host's memory, with the cores that are near to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NumaNode {
+    /// The operating system's number for it.
+    pub node: u32,
+    /// Cores of it that this process may use; may be 0.
+    pub cores: usize,
 }
 
 /// One device, however many drivers show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceInfo {
-    /// `host`, or `gpu0`, `gpu1`, … in PCI order; `soft0` for software adapters.
+    /// `host`, or `gpu0`, `gpu1`, … in PCI order; `gpu0.mig0`, … for the slices of a card; `soft0` for software adapters.
     pub name: String,
     /// What kind of device it is.
     pub kind: DeviceKind,
@@ -87,18 +100,18 @@ pub struct DeviceInfo {
     pub pci: Option<String>,
     /// The driver's UUID, where it gives one.
     pub uuid: Option<String>,
+    /// The name of the device that this one is a slice of (MIG).
+    pub slice_of: Option<String>,
+    /// What an NVIDIA card's kernels can be compiled for.
+    pub compute_capability: Option<ComputeCapability>,
+    /// The [`NumaNode`] that it is attached to.
+    pub numa_node: Option<u32>,
     /// The name of the memory that its kernels read and write.
     pub memory: String,
     /// Which of Outcrop's backends drives it.
     pub backend: Backend,
     /// Every driver that shows this device.
     pub ways: Vec<Way>,
-    /// CUDA compute capability, major and minor, of NVIDIA's cards.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub compute_capability: Option<(u32, u32)>,
-    /// The device that it is a slice of: a MIG slice's card.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slice_of: Option<String>,
     /// Element types that its kernels can compute in.
     #[serde(serialize_with = "file::dtype_names")]
     pub dtypes: Vec<DType>,
@@ -106,6 +119,8 @@ pub struct DeviceInfo {
     pub limits: Limits,
     /// How fast it is.
     pub rates: Rates,
+    /// Where `rates` are from.
+    pub rates_from: RatesFrom,
     /// Why nothing can be placed here, if so.
     pub unusable: Option<String>,
 }
@@ -186,6 +201,20 @@ pub struct Rates {
     pub launch_s: f64,
 }
 
+/// Where the rates of a device are from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RatesFrom {
+    /// Nobody tells: they are those of [`defaults`].
+    #[default]
+    Assumed,
+    /// Reckoned from the card's own figures, as a datasheet has them, or written by a person. What no figure tells of is
+    /// assumed.
+    Datasheet,
+    /// Measured on this machine.
+    Measured,
+}
+
 /// One memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryInfo {
@@ -225,6 +254,9 @@ pub struct Link {
     pub bytes_per_s: f64,
     /// Seconds before the first byte.
     pub latency_s: f64,
+    /// What it is made of, for people: `PCIe 4.0 x16`, `NVLink x12`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub via: String,
 }
 
 impl Machine {
@@ -240,21 +272,23 @@ impl Machine {
             model: String::new(),
             pci: None,
             uuid: None,
+            slice_of: None,
+            compute_capability: None,
+            numa_node: None,
             memory: "host".to_owned(),
             backend: Backend::Host,
             ways: Vec::new(),
-            compute_capability: None,
-            slice_of: None,
             dtypes: DType::ALL.to_vec(),
             limits: Limits::default(),
             rates: defaults::rates(DeviceKind::Host, cores),
+            rates_from: RatesFrom::Assumed,
             unusable: None,
         };
         let memory =
             MemoryInfo { name: "host".to_owned(), kind: MemoryKind::Host, bytes: Some(memory), free: None };
         Machine {
             name: "host-only".to_owned(),
-            host: Host { cores, model: String::new(), numa_nodes: None },
+            host: Host { cores, model: String::new(), numa: Vec::new() },
             devices: vec![host],
             memories: vec![memory],
             links: Vec::new(),

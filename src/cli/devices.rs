@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::failure::Failure;
-use super::pretty;
+use super::{pretty, tell};
 use crate::device::probe;
 
 #[derive(Debug, Args)]
@@ -16,6 +16,7 @@ pub(super) struct DevicesArguments {
 pub(super) fn devices(arguments: &DevicesArguments) -> Result<String, Failure> {
     let inventory = probe::inventory();
     if arguments.json {
+        tell(&inventory.notes);
         return Ok(pretty(&inventory.machine));
     }
     Ok(inventory.to_string())

@@ -147,6 +147,14 @@ fn print(text: &str) {
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
+/// What a session has to say of this machine, to stderr: stdout is the report's.
+fn tell(notes: &[String]) {
+    let mut stderr = std::io::stderr().lock();
+    for note in notes {
+        let _ = writeln!(stderr, "note: {note}");
+    }
+}
+
 fn pretty(value: &impl serde::Serialize) -> String {
     // Keys are strings and numbers finite: there is nothing that JSON can't hold.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::draw::Drawing;
 use super::failure::Failure;
-use super::{PipelineArguments, pretty};
+use super::{PipelineArguments, pretty, tell};
 use crate::error::Error;
 use crate::graph::layer_graph::LayerGraph;
 use crate::machine::Machine;
@@ -33,6 +33,7 @@ pub(super) fn plan(arguments: &PlanArguments) -> Result<String, Failure> {
         Some(path) => Session::on(machine(path)?, config),
         None => Session::new(config),
     };
+    tell(session.notes());
     let outputs = pipeline.outputs();
     let prepared = session.prepare(&outputs)?;
     let report = Report::of_plan(&prepared.plan, session.machine(), prepared.plan_s);

@@ -9,7 +9,7 @@ use clap::Args;
 use super::failure::Failure;
 use super::progress::Progress;
 use super::trace::TraceFile;
-use super::{PipelineArguments, interrupt, pretty, print};
+use super::{PipelineArguments, interrupt, pretty, print, tell};
 use crate::exec::Control;
 use crate::report::Report;
 use crate::session::Completed;
@@ -41,6 +41,9 @@ pub(super) fn run(arguments: &RunArguments) -> Result<String, Failure> {
     let mut folder = OutFolder::default();
     let pipeline = shared.pipeline()?;
     let session = Session::new(Config { resume: resume.clone(), ..shared.config(&pipeline) });
+    if !quiet {
+        tell(session.notes());
+    }
     let prepared = session.prepare(&pipeline.outputs())?;
     let talks = !shared.json && !quiet;
     let progress = talks.then(|| Progress::of(&prepared.plan));

@@ -11,8 +11,10 @@ impl fmt::Display for Machine {
     /// the listed ones.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let model = if self.host.model.is_empty() { "host" } else { &self.host.model };
-        let nodes = self.host.numa_nodes.filter(|nodes| *nodes > 1);
-        let nodes = nodes.map_or(String::new(), |nodes| format!(" on {nodes} NUMA nodes"));
+        let nodes = match self.host.numa.len() {
+            0 | 1 => String::new(),
+            nodes => format!(" on {nodes} NUMA nodes"),
+        };
         writeln!(f, "{}: {model}, {} cores{nodes}", self.name, self.host.cores)?;
         let mut devices = vec![
             ["DEVICE", "KIND", "MODEL", "BACKEND", "MEMORY", "F32", "TYPES", "PCI", "STATE"]
@@ -101,8 +103,8 @@ fn or_dash(text: &str) -> String {
     if text.is_empty() { "-".to_owned() } else { text.to_owned() }
 }
 
-/// Decimal prefixes, as datasheets use: `82.6 TFLOP/s`.
-fn scaled(value: f64, unit: &str) -> String {
+/// A rate with a decimal prefix, as datasheets use: `82.6 TFLOP/s`.
+pub fn scaled(value: f64, unit: &str) -> String {
     const PREFIXES: [(f64, &str); 5] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
     let (factor, prefix) =
         PREFIXES.into_iter().find(|(factor, _)| value >= factor * 0.9995).unwrap_or((1.0, ""));

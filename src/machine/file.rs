@@ -7,8 +7,8 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Backend, DeviceInfo, DeviceKind, Host, Limits, Link, Machine, MachineError, MemoryInfo, MemoryKind,
-    Rates, Way, defaults, normalise_pci,
+    Backend, ComputeCapability, DeviceInfo, DeviceKind, Host, Limits, Link, Machine, MachineError,
+    MemoryInfo, MemoryKind, Rates, RatesFrom, Way, defaults, normalise_pci,
 };
 use crate::dtype::DType;
 use crate::units::Bytes;
@@ -33,17 +33,19 @@ struct DeviceFile {
     model: String,
     pci: Option<String>,
     uuid: Option<String>,
+    slice_of: Option<String>,
+    compute_capability: Option<ComputeCapability>,
+    numa_node: Option<u32>,
     memory: Option<String>,
     backend: Option<Backend>,
     #[serde(default)]
     ways: Vec<Way>,
-    compute_capability: Option<(u32, u32)>,
-    slice_of: Option<String>,
     dtypes: Option<Vec<String>>,
     #[serde(default)]
     limits: Limits,
     #[serde(default)]
     rates: RatesFile,
+    rates_from: Option<RatesFrom>,
     unusable: Option<String>,
 }
 
@@ -130,12 +132,17 @@ impl DeviceFile {
             },
             pci,
             uuid: self.uuid,
+            slice_of: self.slice_of,
+            compute_capability: self.compute_capability,
+            numa_node: self.numa_node,
             backend,
             ways: self.ways,
-            compute_capability: self.compute_capability,
-            slice_of: self.slice_of,
             dtypes,
             limits: self.limits,
+            rates_from: self.rates_from.unwrap_or(match self.rates.is_empty() {
+                true => RatesFrom::Assumed,
+                false => RatesFrom::Datasheet,
+            }),
             rates: self.rates.or(usual),
             unusable: self.unusable,
         })
@@ -143,6 +150,11 @@ impl DeviceFile {
 }
 
 impl RatesFile {
+    fn is_empty(&self) -> bool {
+        let RatesFile { flops_f32, flops_f64, memory_bytes_per_s, launch_s } = self;
+        [flops_f32, flops_f64, memory_bytes_per_s, launch_s].into_iter().all(Option::is_none)
+    }
+
     fn or(self, usual: Rates) -> Rates {
         Rates {
             flops_f32: self.flops_f32.unwrap_or(usual.flops_f32),

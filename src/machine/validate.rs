@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{DeviceKind, Machine, MemoryKind};
+use super::{DeviceInfo, DeviceKind, Machine, MemoryKind};
 use crate::dtype::UnknownDType;
 
 /// A description of a machine can't be used. Fields are named by their path in the file.
@@ -48,6 +48,16 @@ pub enum MachineError {
         /// The name it holds.
         name: String,
         /// The memories that are listed.
+        known: Vec<String>,
+    },
+    /// A field names a device that isn't listed, or itself.
+    #[error("{field} is \"{name}\", which is no other device: known are {}", known.join(", "))]
+    UnknownDevice {
+        /// The field at fault.
+        field: String,
+        /// The name it holds.
+        name: String,
+        /// The devices that are listed.
         known: Vec<String>,
     },
     /// A rate, size or count that no machine can have.
@@ -96,6 +106,7 @@ impl Machine {
         unique("memories", self.memories.iter().map(|memory| &memory.name))?;
         for (at, device) in self.devices.iter().enumerate() {
             self.known(|| format!("devices[{at}].memory"), &device.memory)?;
+            self.check_slice(at, device)?;
             let rates = &device.rates;
             let figures = [
                 ("flops_f32", rates.flops_f32),
@@ -164,6 +175,18 @@ impl Machine {
             }
         }
         Ok(())
+    }
+
+    fn check_slice(&self, at: usize, device: &DeviceInfo) -> Result<(), MachineError> {
+        let Some(card) = &device.slice_of else { return Ok(()) };
+        if *card != device.name && self.device_by_name(card).is_some() {
+            return Ok(());
+        }
+        Err(MachineError::UnknownDevice {
+            field: format!("devices[{at}].slice_of"),
+            name: card.clone(),
+            known: self.devices.iter().map(|device| device.name.clone()).collect(),
+        })
     }
 
     fn check_links(&self) -> Result<(), MachineError> {

@@ -14,11 +14,10 @@ mod kept;
 mod memory;
 pub mod nvrtc;
 mod open;
-mod probe;
+pub(in crate::device) mod probe;
 mod queue;
 mod staging;
 
 pub use compiler::OPTIONS;
 pub use driver::DriverError;
 pub use open::{CudaDevice, OpenError, Selector};
-pub(in crate::device) use probe::probe;

@@ -1,70 +1,106 @@
 //! What the driver shows, for the inventory. No context is made: that takes memory and a second.
 
-use cudarc::driver::result;
-use cudarc::driver::sys::{self, CUdevice, CUdevice_attribute};
+use std::ffi::c_int;
 
-use super::driver::{self, DriverError};
+use cudarc::driver::result::{self, DriverError as CudaError};
+use cudarc::driver::sys::{self, CUdevice, CUdevice_attribute, CUresult};
+
+use super::driver::{self, DriverError, explained};
 use super::nvrtc::Nvrtc;
-use super::open::{capability, pci, uuid};
-use crate::device::probe::cuda::{Cuda, CudaGpu};
-use crate::machine::normalise_pci;
+use super::open::{pci, uuid};
+use crate::device::probe::Trouble;
+use crate::device::probe::cuda::{CudaGpu, Driver, Source, read_from};
+use crate::device::probe::speed::{Speed, cores_of_multiprocessor};
+use crate::machine::{ComputeCapability, normalise_pci};
 use crate::units::Bytes;
 
-/// Every card of the driver, and whether there is a compiler for them.
-pub(in crate::device) fn probe() -> Cuda {
+/// Every card that the driver shows.
+pub(in crate::device) fn read(notes: &mut Vec<String>) -> Driver {
     match driver::load() {
-        Ok(()) => {}
-        Err(DriverError::Missing) => return Cuda::default(),
-        // A driver that finds no card is no trouble: NVML tells what is hidden.
-        Err(DriverError::NoDevice) => return Cuda { answered: true, ..Cuda::default() },
-        Err(error) => return Cuda { trouble: Some(error.to_string()), ..Cuda::default() },
+        Ok(()) => read_from(&Loaded, notes),
+        Err(DriverError::Missing) => Driver::absent(),
+        // How it says that the process may use none.
+        Err(DriverError::NoDevice) => Driver::There { version: String::new(), gpus: Vec::new() },
+        Err(error) => Driver::Broken(error.to_string()),
     }
-    let version = version();
-    let count = result::device::get_count().unwrap_or_default();
-    let devices: Vec<CUdevice> = (0..count).filter_map(|ordinal| result::device::get(ordinal).ok()).collect();
-    let mut gpus: Vec<CudaGpu> = devices.iter().map(|&device| gpu(device, &version)).collect();
-    for (at, &device) in devices.iter().enumerate() {
-        let reached =
-            devices.iter().zip(&gpus).filter(|&(&other, _)| other != device && reaches(device, other));
-        let peers = reached.filter_map(|(_, gpu)| gpu.uuid.clone()).collect();
-        gpus[at].peers = peers;
-    }
-    let no_compiler = if gpus.is_empty() { None } else { Nvrtc::find().err().map(|error| error.to_string()) };
-    Cuda { gpus, answered: true, trouble: None, no_compiler }
 }
 
-fn gpu(device: CUdevice, version: &str) -> CudaGpu {
-    let capability = capability(device).unwrap_or_default();
+/// Whether there is a compiler for its kernels, or why there is none.
+pub(in crate::device) fn compiler() -> Result<(), String> {
+    Nvrtc::find().map(|_| ()).map_err(|error| error.to_string())
+}
+
+/// The driver once it is loaded and started.
+struct Loaded;
+
+impl Source for Loaded {
+    fn version(&self) -> Result<u32, Trouble> {
+        let mut version = 0;
+        // SAFETY: one number is written.
+        unsafe { sys::cuDriverGetVersion(&mut version) }.result()?;
+        Ok(version.unsigned_abs())
+    }
+
+    fn count(&self) -> Result<u32, Trouble> {
+        Ok(result::device::get_count()?.unsigned_abs())
+    }
+
+    fn card(&self, ordinal: u32) -> Result<CudaGpu, Trouble> {
+        let device = device(ordinal)?;
+        // SAFETY: the device is the driver's own answer.
+        let memory = unsafe { result::device::total_mem(device) }.ok().filter(|bytes| *bytes > 0);
+        Ok(CudaGpu {
+            name: result::device::get_name(device)?,
+            pci: pci(device).ok().as_deref().and_then(normalise_pci),
+            uuid: uuid(device).ok().map(|uuid| uuid.trim_start_matches("GPU-").to_owned()),
+            memory: memory.map(|bytes| Bytes(bytes as u64)),
+            is_integrated: number(device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED).is_some(),
+            speed: speed(device),
+            peers: Vec::new(),
+        })
+    }
+
+    fn reaches(&self, ordinal: u32, other: u32) -> Result<bool, Trouble> {
+        let mut can = 0;
+        // SAFETY: one number is written, and the devices are the driver's own answers.
+        unsafe { sys::cuDeviceCanAccessPeer(&mut can, device(ordinal)?, device(other)?) }.result()?;
+        Ok(can != 0)
+    }
+}
+
+fn device(ordinal: u32) -> Result<CUdevice, CudaError> {
+    result::device::get(ordinal as c_int)
+}
+
+fn speed(device: CUdevice) -> Speed {
+    use CUdevice_attribute::*;
+    let capability = ComputeCapability {
+        major: number(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR).unwrap_or_default(),
+        minor: number(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR).unwrap_or_default(),
+    };
+    let multiprocessors = number(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    Speed {
+        cores: multiprocessors.and_then(|count| count.checked_mul(cores_of_multiprocessor(capability)?)),
+        core_clock_mhz: number(device, CU_DEVICE_ATTRIBUTE_CLOCK_RATE).map(|khz| khz / 1000),
+        memory_clock_mhz: number(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE).map(|khz| khz / 1000),
+        memory_bus_bits: number(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
+        compute_capability: (capability.major > 0).then_some(capability),
+        pcie: None,
+    }
+}
+
+/// An attribute that is above 0.
+fn number(device: CUdevice, attribute: CUdevice_attribute) -> Option<u32> {
     // SAFETY: the device is the driver's own answer.
-    let memory = unsafe { result::device::total_mem(device) };
-    CudaGpu {
-        name: result::device::get_name(device).unwrap_or_default(),
-        pci: pci(device).ok().and_then(|pci| normalise_pci(&pci)),
-        uuid: uuid(device).ok(),
-        memory: memory.ok().filter(|bytes| *bytes > 0).map(|bytes| Bytes(bytes as u64)),
-        capability: (capability / 10, capability % 10),
-        is_integrated: attribute(device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED) == Some(1),
-        version: version.to_owned(),
-        peers: Vec::new(),
+    let value = unsafe { result::device::get_attribute(device, attribute) }.ok()?;
+    u32::try_from(value).ok().filter(|value| *value > 0)
+}
+
+impl From<CudaError> for Trouble {
+    fn from(error: CudaError) -> Trouble {
+        match error.0 {
+            CUresult::CUDA_ERROR_NOT_SUPPORTED => Trouble::NotSupported,
+            _ => Trouble::Failed(explained(error)),
+        }
     }
-}
-
-fn attribute(device: CUdevice, attribute: CUdevice_attribute) -> Option<i32> {
-    // SAFETY: the device is the driver's own answer.
-    unsafe { result::device::get_attribute(device, attribute) }.ok()
-}
-
-/// Whether kernels and copies of one card reach the other's memory without the host.
-fn reaches(device: CUdevice, other: CUdevice) -> bool {
-    let mut can = 0;
-    // SAFETY: both are the driver's own answers.
-    let answered = unsafe { sys::cuDeviceCanAccessPeer(&mut can, device, other) }.result();
-    answered.is_ok() && can == 1
-}
-
-fn version() -> String {
-    let mut version = 0;
-    // SAFETY: the number is written.
-    let answered = unsafe { sys::cuDriverGetVersion(&mut version) }.result();
-    if answered.is_ok() { format!("{}.{}", version / 1000, version % 1000 / 10) } else { String::new() }
 }

@@ -1,22 +1,26 @@
 //! The host: cores, model, and the memory that this process may use.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
+use crate::machine::NumaNode;
 use crate::units::Bytes;
 
 /// What the operating system tells of the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostFacts {
     /// Cores that this process may use.
     pub cores: usize,
     /// The processor's name.
     pub model: String,
-    /// NUMA nodes; `None` where the system doesn't tell.
-    pub numa_nodes: Option<usize>,
     /// The smaller of the machine's memory and the control group's limit; `None` where neither is told.
     pub memory: Option<Bytes>,
     /// Memory that is free for new use, within the limit.
     pub free: Option<Bytes>,
+    /// The NUMA nodes that have memory or cores of use; none where the system doesn't tell.
+    pub numa: Vec<NumaNode>,
+    /// The node that a device at a PCI address is attached to, where it is attached to one.
+    pub attached: BTreeMap<String, u32>,
 }
 
 /// Reads a file of the running system.
@@ -37,25 +41,46 @@ pub fn read(file: &dyn Fn(&Path) -> Option<String>) -> HostFacts {
     HostFacts {
         cores,
         model: model(&cpuinfo).unwrap_or(std::env::consts::ARCH).to_owned(),
-        numa_nodes: file(Path::new("/sys/devices/system/node/online")).and_then(|list| listed(&list)),
         memory: within(kibibytes(&meminfo, "MemTotal:")).map(Bytes),
         free: kibibytes(&meminfo, "MemAvailable:").and_then(|bytes| within(Some(bytes))).map(Bytes),
+        numa: numa(file),
+        attached: BTreeMap::new(),
     }
+}
+
+/// The NUMA node of the device at a PCI address. A machine of one node says -1 of all of them.
+pub fn attached(file: &dyn Fn(&Path) -> Option<String>, pci: &str) -> Option<u32> {
+    file(&Path::new("/sys/bus/pci/devices").join(pci).join("numa_node"))?.trim().parse().ok()
+}
+
+fn numa(file: &dyn Fn(&Path) -> Option<String>) -> Vec<NumaNode> {
+    let nodes = file(Path::new("/sys/devices/system/node/online")).unwrap_or_default();
+    let status = file(Path::new("/proc/self/status")).unwrap_or_default();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let is_allowed = |core: u32| allowed.is_none_or(|list| numbers(list).any(|number| number == core));
+    numbers(&nodes)
+        .filter_map(|node| {
+            let list = file(Path::new(&format!("/sys/devices/system/node/node{node}/cpulist")))?;
+            Some(NumaNode { node, cores: numbers(&list).filter(|core| is_allowed(*core)).count() })
+        })
+        .collect()
+}
+
+/// The numbers of a list such as `0-3,8,10-11`; parts that aren't understood, or that no machine has, are left out.
+fn numbers(list: &str) -> impl Iterator<Item = u32> {
+    list.trim()
+        .split(',')
+        .filter_map(|part| {
+            let (first, last) = part.trim().split_once('-').unwrap_or((part.trim(), part.trim()));
+            let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+            (last < 1 << 16).then_some(first..=last)
+        })
+        .flatten()
 }
 
 fn model(cpuinfo: &str) -> Option<&str> {
     let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
     line.split_once(':').map(|(_, model)| model.trim()).filter(|model| !model.is_empty())
-}
-
-/// How many numbers a list like `0-3,8` has.
-fn listed(list: &str) -> Option<usize> {
-    let range = |range: &str| {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
-        (last >= first).then(|| last - first + 1)
-    };
-    list.trim().split(',').map(range).sum()
 }
 
 fn kibibytes(meminfo: &str, field: &str) -> Option<u64> {
@@ -147,12 +172,20 @@ mod tests {
     }
 
     #[test]
-    fn numa_nodes_are_counted() {
-        const ONLINE: &str = "/sys/devices/system/node/online";
-        assert_eq!(facts(&[(ONLINE, "0\n")]).numa_nodes, Some(1));
-        assert_eq!(facts(&[(ONLINE, "0-1,4\n")]).numa_nodes, Some(3));
-        assert_eq!(facts(&[(ONLINE, "\n")]).numa_nodes, None);
-        assert_eq!(facts(&[]).numa_nodes, None);
+    fn numa_nodes_count_the_cores_of_this_process() {
+        let facts = facts(&[
+            ("/sys/devices/system/node/online", "0-1,3\n"),
+            ("/sys/devices/system/node/node0/cpulist", "0-3,8-11\n"),
+            ("/sys/devices/system/node/node1/cpulist", "4-7,12-15\n"),
+            // Memory without cores: a card's.
+            ("/sys/devices/system/node/node3/cpulist", "\n"),
+            ("/proc/self/status", "Name:\toutcrop\nCpus_allowed_list:\t2-5,9,4294967295\n"),
+        ]);
+        let nodes: Vec<_> = facts.numa.iter().map(|node| (node.node, node.cores)).collect();
+        assert_eq!(nodes, [(0, 3), (1, 2), (3, 0)]);
+        let file = |text: &'static str| move |_: &Path| Some(text.to_owned());
+        assert_eq!(attached(&file("1\n"), "0000:41:00.0"), Some(1));
+        assert_eq!(attached(&file("-1\n"), "0000:41:00.0"), None);
     }
 
     #[test]

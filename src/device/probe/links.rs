@@ -1,55 +1,42 @@
-//! How fast bytes go between a card and the host, and between cards.
+//! The paths between memories: PCI Express to the host, NVLink and PCI Express between cards.
 
-use super::join::Seen;
-use super::nvml::NvmlGpu;
-use crate::machine::{Backend, DeviceInfo, Link, Machine, MemoryInfo, MemoryKind, defaults};
+use super::cards::Card;
+use super::nvml::LinkEnd;
+use super::speed::Speed;
+use crate::machine::{Link, MemoryKind, defaults};
 
-/// Of a link's raw rate so much arrives in large copies.
-const IN_PRACTICE: f64 = 0.8;
+/// The part of a link's rate that arrives in large pinned copies.
+const ARRIVES: f64 = 0.8;
 
-/// The paths between the host and a card, or the slices that share its slot.
-pub(super) fn to_host(nvml: Option<&NvmlGpu>, made: &[(DeviceInfo, MemoryInfo)]) -> Vec<Link> {
-    let Some(bytes_per_s) = nvml.and_then(pcie) else { return Vec::new() };
+/// The path from the host to a card, where the card tells of it.
+pub(super) fn to_host(name: &str, speed: &Speed) -> Option<Link> {
+    let (bytes_per_s, via) = pcie(speed)?;
     let (_, latency_s) = defaults::host_link(MemoryKind::Dedicated);
-    let link = |(device, _): &(DeviceInfo, MemoryInfo)| {
-        let (from, to) = ("host".to_owned(), device.name.clone());
-        Link { from, to, bytes_per_s, latency_s }
-    };
-    made.iter().map(link).collect()
+    Some(Link { from: "host".to_owned(), to: name.to_owned(), bytes_per_s, latency_s, via })
 }
 
-/// The paths between cards that copy to each other without the host: both driven through CUDA, which says so.
-pub(super) fn between(seen: &Seen, machine: &Machine) -> Vec<Link> {
-    let of = |device: &DeviceInfo| seen.nvml.iter().find(|gpu| gpu.pci.is_some() && gpu.pci == device.pci);
-    let gpus = machine.devices.iter().filter(|device| {
-        device.backend == Backend::Cuda && device.unusable.is_none() && device.slice_of.is_none()
-    });
-    let gpus: Vec<&DeviceInfo> = gpus.filter(|device| device.name != "host").collect();
-    let mut links = Vec::new();
-    for (at, a) in gpus.iter().enumerate() {
-        for b in &gpus[at + 1..] {
-            let reaches = seen.cuda.gpus.iter().any(|gpu| {
-                gpu.uuid == a.uuid && b.uuid.as_ref().is_some_and(|uuid| gpu.peers.contains(uuid))
-            });
-            if !reaches {
-                continue;
-            }
-            let nvlink = of(a).zip(b.pci.as_deref()).map_or(0.0, |(gpu, to)| nvlink(gpu, to));
-            let slots = of(a).and_then(pcie).zip(of(b).and_then(pcie)).map(|(a, b)| a.min(b));
-            let slots = slots.unwrap_or_else(|| defaults::host_link(MemoryKind::Dedicated).0);
-            let (from, to) = (a.name.clone(), b.name.clone());
-            let (_, latency_s) = defaults::host_link(MemoryKind::Dedicated);
-            links.push(Link { from, to, bytes_per_s: nvlink.max(slots), latency_s });
-        }
+/// The direct path between two cards that reach each other's memory: all NVLinks between them, else the slower slot.
+/// `None` where the CUDA driver says that there is none.
+pub(super) fn between(names: [&str; 2], cards: [&Card<'_>; 2]) -> Option<Link> {
+    let [one, other] = cards;
+    let (seen, other_seen) = (one.cuda?, other.cuda?);
+    if !seen.gpu.peers.contains(&other_seen.ordinal) || !other_seen.gpu.peers.contains(&seen.ordinal) {
+        return None;
     }
-    links
+    let (usual, latency_s) = defaults::host_link(MemoryKind::Dedicated);
+    let slots = || {
+        let both = pcie(&one.speed()).zip(pcie(&other.speed()));
+        let slower = both.map(|(there, back)| if there.0 <= back.0 { there } else { back });
+        slower.map_or((usual, "peers".to_owned()), |(rate, via)| (rate, format!("{via}, peers")))
+    };
+    let (bytes_per_s, via) = nvlink(one, other).unwrap_or_else(slots);
+    Some(Link { from: names[0].to_owned(), to: names[1].to_owned(), bytes_per_s, latency_s, via })
 }
 
-/// Bytes a second through a card's slot, by PCI Express generation (PCI-SIG: the raw rate less its line code).
-fn pcie(gpu: &NvmlGpu) -> Option<f64> {
-    let (generation, lanes) = gpu.speed.pcie?;
+/// Bytes a second a lane by PCI Express generation (PCI-SIG: the raw rate less its line code).
+fn pcie(speed: &Speed) -> Option<(f64, String)> {
+    let (generation, lanes) = speed.pcie.filter(|(generation, lanes)| *generation > 0 && *lanes > 0)?;
     let lane_bytes_per_s = match generation {
-        0 => return None,
         1 => 0.25e9,
         2 => 0.5e9,
         3 => 0.985e9,
@@ -57,16 +44,21 @@ fn pcie(gpu: &NvmlGpu) -> Option<f64> {
         5 => 3.938e9,
         _ => 7.563e9,
     };
-    (lanes > 0).then_some(IN_PRACTICE * lane_bytes_per_s * f64::from(lanes))
+    let via = format!("PCIe {generation}.0 x{lanes}");
+    Some((ARRIVES * lane_bytes_per_s * f64::from(lanes), via))
 }
 
-/// Bytes a second each way over a card's NVLinks to another, by generation (NVIDIA's whitepapers on Pascal to Blackwell).
-fn nvlink(gpu: &NvmlGpu, to: &str) -> f64 {
-    let links = gpu.nvlinks.iter().filter(|link| link.to == to);
-    let rate = |version: u32| match version {
-        0 | 1 => 20e9,
-        2..=4 => 25e9,
-        _ => 50e9,
+/// Direct links, and those that both have to switches.
+fn nvlink(one: &Card<'_>, other: &Card<'_>) -> Option<(f64, String)> {
+    let (ours, theirs) = (one.nvml?, other.nvml?);
+    let rates = |links: &[super::nvml::NvLink], end: &dyn Fn(&LinkEnd) -> bool| -> Vec<f64> {
+        links.iter().filter(|link| end(&link.end)).map(|link| link.bytes_per_s).collect()
     };
-    links.map(|link| IN_PRACTICE * rate(link.version) * f64::from(link.count)).sum()
+    let pci = theirs.pci.as_deref();
+    let direct = rates(&ours.nvlinks, &|end| matches!(end, LinkEnd::Card(at) if Some(at.as_str()) == pci));
+    let switched = rates(&ours.nvlinks, &|end| *end == LinkEnd::Switch);
+    let back = rates(&theirs.nvlinks, &|end| *end == LinkEnd::Switch);
+    let narrower = if switched.len() <= back.len() { switched } else { back };
+    let links = if direct.is_empty() { narrower } else { direct };
+    (!links.is_empty()).then(|| (ARRIVES * links.iter().sum::<f64>(), format!("NVLink x{}", links.len())))
 }

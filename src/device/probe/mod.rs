@@ -1,28 +1,32 @@
 //! The inventory: what this machine has, as a [`Machine`].
 //!
 //! ```text
-//! /proc, cgroup ─▶ host ─────┐
-//! libnvidia-ml ──▶ nvml ─────┤
-//! libcuda ───────▶ cuda ─────┼─▶ join (pure) ─▶ Machine
-//! wgpu ──────────▶ adapters ─┘
+//! /proc, /sys, cgroup ──▶ host ─┐
+//! libnvidia-ml ─────────▶ nvml ─┤
+//! libcuda, NVRTC ───────▶ cuda ─┼─▶ join (pure) ─▶ Machine, notes
+//! CUDA_VISIBLE_DEVICES ▶ visible┤
+//! wgpu ─────────────▶ adapters ─┘
 //! ```
 //!
 //! Each source answers in plain data, so that [`join`] is tested without a card. Nothing here panics or fails: a
 //! source that can't answer leaves a note, and a missing one leaves nothing.
 
 pub mod adapters;
+mod cards;
 pub mod cuda;
+mod display;
 pub mod host;
 mod join;
 mod links;
 pub mod nvml;
+pub mod speed;
 #[cfg(test)]
 mod tests;
 pub mod visible;
 
-pub use join::{Seen, join};
+pub use join::join;
 
-use std::fmt;
+use std::thread;
 
 use crate::machine::Machine;
 
@@ -31,43 +35,90 @@ use crate::machine::Machine;
 pub struct Inventory {
     /// What is there.
     pub machine: Machine,
-    /// One line for each thing that isn't as one would wish; to be shown, not to be acted on.
+    /// One line for each source that answered with an error, each device that isn't driven as it could be, and each
+    /// setting that names nothing; to be shown, not to be acted on.
     pub notes: Vec<String>,
 }
 
-impl fmt::Display for Inventory {
-    /// The machine, the ways in to its devices, and the notes.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.machine)?;
-        for device in self.machine.devices.iter().filter(|device| !device.ways.is_empty()) {
-            let way = |way: &crate::machine::Way| match &way.driver[..] {
-                "" => way.api.clone(),
-                driver => format!("{} ({driver})", way.api),
-            };
-            let ways = device.ways.iter().map(way).collect::<Vec<_>>().join(", ");
-            let capability = device
-                .compute_capability
-                .map(|(major, minor)| format!("; compute capability {major}.{minor}"));
-            writeln!(f, "{} is seen through {ways}{}", device.name, capability.unwrap_or_default())?;
-        }
-        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))
+/// What each source told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sources {
+    /// The operating system.
+    pub host: host::HostFacts,
+    /// NVIDIA's management library.
+    pub nvml: Vec<nvml::NvmlGpu>,
+    /// The CUDA driver and what belongs to it.
+    pub cuda: CudaFacts,
+    /// Graphics APIs.
+    pub adapters: Vec<adapters::Adapter>,
+    /// What went wrong.
+    pub notes: Vec<String>,
+}
+
+/// The CUDA driver and what belongs to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CudaFacts {
+    /// What became of asking the driver.
+    pub driver: cuda::Driver,
+    /// Whether there is a compiler, or why there is none.
+    pub compiler: Result<(), String>,
+    /// Which cards the user lets the driver show.
+    pub variables: visible::Variables,
+}
+
+/// A source gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// The card or the driver doesn't know such a thing.
+    #[error("not supported")]
+    NotSupported,
+    /// Anything else, in the source's words.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Looks at the host, NVML, the CUDA driver and, where it is built in, wgpu. Takes 50-300 ms, most of it in Vulkan's
+/// loader, and what NVIDIA's driver takes to start where there is one.
+pub fn inventory() -> Inventory {
+    join(&sources())
+}
+
+fn sources() -> Sources {
+    thread::scope(|scope| {
+        let adapters = scope.spawn(adapters::list);
+        let mut notes = Vec::new();
+        let nvml = nvml::read(&mut notes);
+        let driver = cuda::read(&mut notes);
+        let compiler = match driver {
+            cuda::Driver::There { .. } => cuda::compiler(),
+            // It is of no use, and looking for it takes time.
+            _ => Ok(()),
+        };
+        let cuda = CudaFacts { driver, compiler, variables: visible::Variables::of_process() };
+        let mut host = host::read(&host::file);
+        let adapters = adapters.join().unwrap_or_else(|_| {
+            notes.push("wgpu can't list its adapters: it panicked".to_owned());
+            Vec::new()
+        });
+        let mut sources = Sources { nvml, cuda, adapters, notes, ..Sources::default() };
+        let attached = |pci: &str| Some((pci.to_owned(), host::attached(&host::file, pci)?));
+        host.attached = sources.addresses().filter_map(attached).collect();
+        sources.host = host;
+        sources
+    })
+}
+
+impl Sources {
+    fn addresses(&self) -> impl Iterator<Item = &str> {
+        let cuda = self.cuda.driver.gpus().iter().filter_map(|gpu| gpu.pci.as_deref());
+        let nvml = self.nvml.iter().filter_map(|gpu| gpu.pci.as_deref());
+        nvml.chain(cuda).chain(self.adapters.iter().filter_map(|adapter| adapter.pci.as_deref()))
     }
 }
 
-/// Looks at the host, NVML, the CUDA driver and, where it is built in, wgpu. Takes 30-300 ms, most of it in Vulkan's
-/// loader.
-pub fn inventory() -> Inventory {
-    let mut notes = Vec::new();
-    let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    let seen = Seen {
-        host: host::read(&host::file),
-        nvml: nvml::read(&mut notes),
-        cuda: cuda::read(&mut notes),
-        adapters: adapters::list(),
-        visible_devices: variable("CUDA_VISIBLE_DEVICES"),
-        device_order: variable("CUDA_DEVICE_ORDER"),
-    };
-    let joined = join(&seen);
-    notes.extend(joined.notes);
-    Inventory { machine: joined.machine, notes }
+impl Default for CudaFacts {
+    /// No driver, and no word of the user's.
+    fn default() -> Self {
+        CudaFacts { driver: cuda::Driver::absent(), compiler: Ok(()), variables: Default::default() }
+    }
 }

@@ -1,6 +1,7 @@
 use super::adapters::{Adapter, AdapterKind};
 use super::host::HostFacts;
-use super::nvml::{NvmlGpu, Source, Speed, Trouble, read_from};
+use super::nvml::{NvLink, NvmlGpu, Source, Unit, read_from};
+use super::speed::Speed;
 use super::*;
 use crate::dtype::DType;
 use crate::machine::{DeviceKind, Limits, MemoryKind};
@@ -10,7 +11,8 @@ const GIB: u64 = 1 << 30;
 
 fn host() -> HostFacts {
     let memory = Some(Bytes(32 * GIB));
-    HostFacts { cores: 8, model: "CPU".to_owned(), numa_nodes: Some(1), memory, free: Some(Bytes(20 * GIB)) }
+    let free = Some(Bytes(20 * GIB));
+    HostFacts { cores: 8, model: "CPU".to_owned(), memory, free, ..HostFacts::default() }
 }
 
 fn adapter(api: &str, name: &str, kind: AdapterKind, pci: Option<&str>, memory: Option<u64>) -> Adapter {
@@ -36,21 +38,9 @@ fn card(name: &str, pci: &str, memory: Option<u64>) -> NvmlGpu {
         driver: "570.1".to_owned(),
         memory: memory.map(Bytes),
         free: memory.map(Bytes),
+        is_unified: memory.is_none(),
         ..NvmlGpu::default()
     }
-}
-
-/// The machine of a host with those cards and adapters, without CUDA.
-fn joined(nvml: &[NvmlGpu], adapters: &[Adapter]) -> Machine {
-    let seen = Seen {
-        host: host(),
-        nvml: nvml.to_vec(),
-        cuda: cuda::Cuda::default(),
-        adapters: adapters.to_vec(),
-        visible_devices: None,
-        device_order: None,
-    };
-    join(&seen).machine
 }
 
 const FIRST: &str = "0000:01:00.0";
@@ -58,7 +48,8 @@ const SECOND: &str = "0000:41:00.0";
 
 /// `name kind memory-kind bytes/GiB apis state` of every device but the host.
 fn shown(nvml: &[NvmlGpu], adapters: &[Adapter]) -> Vec<String> {
-    let machine = joined(nvml, adapters);
+    let (nvml, adapters) = (nvml.to_vec(), adapters.to_vec());
+    let machine = join(&Sources { host: host(), nvml, adapters, ..Sources::default() }).machine;
     machine.validate().expect("a valid machine");
     let rows = machine.devices().skip(1).map(|(id, device)| {
         let memory = machine.memory(machine.memory_of(id));
@@ -153,28 +144,6 @@ fn uuids_join_where_addresses_are_missing() {
     assert_eq!(shown(&[gpu], &[seen]), ["gpu0 gpu dedicated 1 vulkan+nvml ready"]);
 }
 
-#[test]
-fn nvml_figures_give_the_datasheet_rates() {
-    // RTX 4090: 82.6 TFLOP/s and 1008 GB/s by the Ada whitepaper.
-    let mut gpu = card("NVIDIA GeForce RTX 4090", FIRST, Some(24 * GIB));
-    gpu.speed = Speed {
-        cores: Some(16384),
-        core_clock_mhz: Some(2520),
-        memory_clock_mhz: Some(10501),
-        memory_bus_bits: Some(384),
-        compute_capability: Some((8, 9)),
-        pcie: Some((4, 16)),
-    };
-    let machine = joined(&[gpu], &[]);
-    let rates = machine.devices[1].rates;
-    assert!((rates.flops_f32 / 82.6e12 - 1.0).abs() < 0.01, "{rates:?}");
-    assert!((rates.memory_bytes_per_s / 1008e9 - 1.0).abs() < 0.01, "{rates:?}");
-    assert_eq!(rates.flops_f64, rates.flops_f32 / 64.0);
-    assert!((machine.links[0].bytes_per_s / 25.2e9 - 1.0).abs() < 0.01);
-    let why = machine.devices[1].unusable.as_deref().unwrap_or_default();
-    assert!(why.starts_with("no usable API: seen by nvml only"), "{why}");
-}
-
 /// Answers of each question for each card.
 struct Script {
     count: Result<u32, Trouble>,
@@ -189,19 +158,32 @@ impl Source for Script {
     fn count(&self) -> Result<u32, Trouble> {
         self.count.clone()
     }
-    fn identity(&self, index: u32) -> Result<(String, String, String), Trouble> {
-        self.identities[index as usize].clone()
+    fn identity(&self, unit: Unit) -> Result<(String, String, String), Trouble> {
+        match unit.slice {
+            Some(2) => Err(Trouble::Failed("no permission".to_owned())),
+            Some(slice) => Ok((format!("A MIG {slice}g"), String::new(), format!("MIG-{slice}"))),
+            None => self.identities[unit.card as usize].clone(),
+        }
     }
-    fn memory(&self, index: u32) -> Result<(u64, u64), Trouble> {
-        self.memories[index as usize].clone()
+    fn memory(&self, unit: Unit) -> Result<(u64, u64), Trouble> {
+        match unit.slice {
+            Some(1) => Err(Trouble::Failed("timeout".to_owned())),
+            Some(_) => Ok((GIB / 8, GIB / 16)),
+            None => self.memories[unit.card as usize].clone(),
+        }
     }
     fn speed(&self, _: u32) -> Speed {
         Speed::default()
     }
-    fn slices(&self, _: u32) -> Result<Vec<(String, String, u64, u64)>, Trouble> {
-        Err(Trouble::NotSupported)
+    fn slices(&self, card: u32) -> Result<Option<Vec<(u32, Option<f64>)>>, Trouble> {
+        match card {
+            0 => Ok(Some(vec![(0, None), (1, Some(0.25)), (2, None)])),
+            2 => Err(Trouble::NotSupported),
+            3 => Err(Trouble::Failed("GPU lost".to_owned())),
+            _ => Ok(None),
+        }
     }
-    fn nvlinks(&self, _: u32) -> Vec<(String, u32)> {
+    fn nvlinks(&self, _: u32) -> Vec<NvLink> {
         Vec::new()
     }
 }
@@ -211,25 +193,38 @@ fn case_d04_nvml_trouble_is_noted_and_survived() {
     let failed = |text: &str| Trouble::Failed(text.to_owned());
     let identity = |name: &str| Ok((name.to_owned(), "00000000:01:00.0".to_owned(), "GPU-1".to_owned()));
     let script = Script {
-        count: Ok(4),
-        identities: vec![identity("A"), Err(failed("GPU lost")), identity("C"), identity("D")],
+        count: Ok(5),
+        identities: vec![identity("A"), Err(failed("GPU lost")), identity("C"), identity("D"), identity("E")],
         memories: vec![
             Ok((GIB, GIB / 2)),
             Ok((GIB, GIB)),
             Err(Trouble::NotSupported),
             Err(failed("timeout")),
+            Ok((0, 0)),
         ],
     };
     let mut notes = Vec::new();
     let gpus = read_from(&script, &mut notes);
-    let memories: Vec<_> = gpus.iter().map(|gpu| (gpu.name.as_str(), gpu.memory)).collect();
-    assert_eq!(memories, [("A", Some(Bytes(GIB))), ("C", None), ("D", None)]);
+    let memories: Vec<_> = gpus.iter().map(|gpu| (gpu.name.as_str(), gpu.memory, gpu.is_unified)).collect();
+    let known = Some(Bytes(GIB));
+    assert_eq!(
+        memories,
+        [("A", known, false), ("C", None, true), ("D", None, false), ("E", None, true)],
+        "not supported, failed, and nothing at all"
+    );
+    let slices = gpus[0].slices.iter().flatten().map(|slice| (slice.uuid.as_deref(), slice.memory));
+    let slices: Vec<_> = slices.collect();
+    assert_eq!(slices, [(Some("MIG-0"), Some(Bytes(GIB / 8))), (Some("MIG-1"), None)]);
+    assert!(gpus[1..].iter().all(|gpu| gpu.slices.is_none()));
     assert_eq!(gpus[0].pci.as_deref(), Some(FIRST));
     assert_eq!(
         notes,
         [
+            "NVML can't tell the memory of slice 1 of card 0 (A MIG 1g): timeout",
+            "NVML can't identify slice 2 of card 0, left out: no permission",
             "NVML can't identify card 1, left out: GPU lost",
-            "NVML can't tell the memory of card 3 (D): timeout"
+            "NVML can't tell the memory of card 3 (D): timeout",
+            "NVML can't tell whether card 3 is divided (MIG): GPU lost",
         ]
     );
     let broken = Script {

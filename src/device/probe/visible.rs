@@ -1,192 +1,277 @@
-//! `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER`, as the CUDA driver treats them.
+//! `CUDA_VISIBLE_DEVICES` and `CUDA_DEVICE_ORDER`, read as the CUDA driver reads them.
 //!
-//! A list of numbers, or of UUIDs (`GPU-…`, or beginnings that fit one card), or of MIG slices (`MIG-…`). The first entry
-//! that names nothing ends the list; a card named twice makes the whole list void; an empty list and `-1` hide all. Of
-//! slices a process sees one. Numbers count in the driver's order: by PCI address where `CUDA_DEVICE_ORDER` is
-//! `PCI_BUS_ID`, else the fastest first. Source: CUDA C++ Programming Guide, "CUDA Environment Variables", and what
-//! PyTorch's `torch.cuda` found the driver to do beyond it (`_parse_visible_devices`).
+//! Where the driver can be asked, its own list says which cards a process has; this is for saying why a card isn't on it,
+//! for naming what in the variable names nothing, and for cards that are reached without the driver.
+//!
+//! By the CUDA Programming Guide, "CUDA Environment Variables": without the variable all cards are shown, with an empty
+//! one none; entries are numbers in the driver's order, or UUIDs, or beginnings of UUIDs that fit one card only; the first
+//! entry that names no card ends the list; `PCI_BUS_ID` orders by address, else the fastest come first, by a measure that
+//! isn't told (single-precision rate here). By NVIDIA's MIG User Guide, "CUDA Device Enumeration" (CUDA 12): a process
+//! sees one slice, or whole cards; a divided card stands for its first slice, and comes after the whole ones. By
+//! PyTorch's reading and its tests (`torch.cuda._parse_visible_devices`), where NVIDIA doesn't say: numbers are read as C's
+//! `strtoul` does (`1st` is 1); a list is all numbers or all UUIDs of the first one's kind; naming a card twice shows none.
 
-use super::nvml::NvmlGpu;
+use std::env;
 
-/// A card, or a slice of one, by their positions.
+/// The two variables as the process has them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variables {
+    /// `CUDA_VISIBLE_DEVICES`.
+    pub visible: Option<String>,
+    /// `CUDA_DEVICE_ORDER`.
+    pub order: Option<String>,
+}
+
+impl Variables {
+    /// Those of this process. What isn't UTF-8 is read with its odd bytes replaced.
+    pub fn of_process() -> Self {
+        let text = |name| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        Variables { visible: text("CUDA_VISIBLE_DEVICES"), order: text("CUDA_DEVICE_ORDER") }
+    }
+}
+
+/// An NVIDIA card, as far as the variables can tell it from others.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Candidate {
+    /// `GPU-…`.
+    pub uuid: Option<String>,
+    /// Its PCI address.
+    pub pci: Option<String>,
+    /// Single-precision operations a second; the fastest card comes first.
+    pub flops: f64,
+    /// The UUIDs of its slices, where it is divided (MIG).
+    pub slices: Option<Vec<String>>,
+}
+
+/// What the driver shows to the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// A whole card.
+    /// The card at this position of the list that was given.
     Card(usize),
-    /// A MIG slice of a card.
+    /// A slice of it, by its position.
     Slice(usize, usize),
 }
 
-/// What a list of visible devices names.
+/// What the driver shows, and what in the variables names nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visible {
-    /// What the process sees, in its order.
+    /// In the driver's order.
     pub shown: Vec<Shown>,
-    /// One line for each entry that isn't what its writer meant.
+    /// One line for each entry that isn't as its author will have meant it.
     pub notes: Vec<String>,
 }
 
-/// The positions of the cards in the driver's order.
-pub fn enumerated(cards: &[NvmlGpu], order: Option<&str>) -> Vec<usize> {
+/// What of `cards` the driver shows under these variables. O(entries × cards).
+pub fn visible(cards: &[Candidate], variables: &Variables) -> Visible {
+    let mut notes = Vec::new();
+    let all = enumerated(cards, variables.order.as_deref(), &mut notes);
+    let shown = match &variables.visible {
+        None => all,
+        Some(value) => chosen(cards, &all, value).unwrap_or_else(|(before, why)| {
+            notes.extend(why.map(|why| format!("CUDA_VISIBLE_DEVICES={value}: {why}")));
+            before
+        }),
+    };
+    Visible { shown: one_kind(shown), notes }
+}
+
+/// All that numbers can name: whole cards, then the first slice of each divided one.
+fn enumerated(cards: &[Candidate], order: Option<&str>, notes: &mut Vec<String>) -> Vec<Shown> {
     let mut positions: Vec<usize> = (0..cards.len()).collect();
-    positions.sort_by(|&a, &b| cards[a].pci.cmp(&cards[b].pci));
-    if order != Some("PCI_BUS_ID") {
-        // The driver's own measure isn't told: what the cores could do, which is right wherever cards differ much.
-        let speed = |at: &usize| {
-            let speed = &cards[*at].speed;
-            u64::from(speed.cores.unwrap_or(0)) * u64::from(speed.core_clock_mhz.unwrap_or(0))
-        };
-        positions.sort_by_key(|at| std::cmp::Reverse(speed(at)));
-    }
-    positions
-}
-
-/// What the value of `CUDA_VISIBLE_DEVICES` names of the cards.
-pub fn visible(list: &str, cards: &[NvmlGpu], order: Option<&str>) -> Visible {
-    let mut visible = Visible::default();
-    if list.trim().is_empty() {
-        return visible;
-    }
-    let positions = enumerated(cards, order);
-    for entry in list.split(',').map(str::trim) {
-        let found = match find(entry, cards, &positions) {
-            Ok(Some(found)) => found,
-            Ok(None) => break,
-            Err(why) => {
-                visible.notes.push(format!(
-                    "CUDA_VISIBLE_DEVICES names '{entry}', {why}; the driver shows neither it nor what follows it"
-                ));
-                break;
-            }
-        };
-        if visible.shown.contains(&found) {
-            visible.notes.push(format!(
-                "CUDA_VISIBLE_DEVICES names '{entry}', which it named before; the driver shows no card at all then"
+    positions.sort_by_key(|&at| (cards[at].pci.is_none(), &cards[at].pci));
+    match order {
+        Some("PCI_BUS_ID") => {}
+        None | Some("FASTEST_FIRST") => positions.sort_by(|&a, &b| cards[b].flops.total_cmp(&cards[a].flops)),
+        Some(other) => {
+            notes.push(format!(
+                "CUDA_DEVICE_ORDER={other}: there are FASTEST_FIRST, which is taken, and PCI_BUS_ID"
             ));
-            visible.shown.clear();
-            break;
+            positions.sort_by(|&a, &b| cards[b].flops.total_cmp(&cards[a].flops));
         }
-        visible.shown.push(found);
     }
-    if let Some(&slice) = visible.shown.iter().find(|shown| matches!(shown, Shown::Slice(..)))
-        && visible.shown.len() > 1
-    {
-        visible.shown = vec![slice];
-        visible.notes.push(
-            "CUDA_VISIBLE_DEVICES names several devices, one of them a MIG slice; the driver shows the first slice alone"
-                .to_owned(),
-        );
-    }
-    visible
+    let whole = positions.iter().filter(|&&at| cards[at].slices.is_none()).map(|&at| Shown::Card(at));
+    let divided =
+        positions.iter().filter(|&&at| cards[at].slices.as_ref().is_some_and(|slices| !slices.is_empty()));
+    whole.chain(divided.map(|&at| Shown::Slice(at, 0))).collect()
 }
 
-/// What an entry names; `None` for a number below 0, which ends the list on purpose.
-fn find(entry: &str, cards: &[NvmlGpu], positions: &[usize]) -> Result<Option<Shown>, String> {
-    if entry.starts_with("GPU-") {
-        let fitting =
-            (0..cards.len()).filter(|&at| begins(cards[at].uuid.as_deref(), entry)).collect::<Vec<_>>();
-        return one(&fitting, "card").map(|at| Some(Shown::Card(at)));
-    }
-    if entry.starts_with("MIG-") {
-        let slices = cards
-            .iter()
-            .enumerate()
-            .flat_map(|(card, gpu)| gpu.slices.iter().enumerate().map(move |(at, slice)| (card, at, slice)));
-        let fitting: Vec<(usize, usize)> = slices
-            .filter(|(_, _, slice)| begins(slice.uuid.as_deref(), entry))
-            .map(|(card, at, _)| (card, at))
-            .collect();
-        return one(&fitting, "MIG slice").map(|(card, at)| Some(Shown::Slice(card, at)));
-    }
-    match leading_number(entry) {
-        Some(number) if number < 0 => Ok(None),
-        Some(number) => {
-            let at = usize::try_from(number).ok().and_then(|number| positions.get(number));
-            let count = cards.len();
-            let there =
-                if count == 1 { "there is 1 card".to_owned() } else { format!("there are {count} cards") };
-            at.map(|&at| Some(Shown::Card(at))).ok_or_else(|| format!("and {there}"))
+/// The entries' cards; or those before the entry that ends the list, and why it does, where that is worth a line.
+fn chosen(
+    cards: &[Candidate],
+    all: &[Shown],
+    value: &str,
+) -> Result<Vec<Shown>, (Vec<Shown>, Option<String>)> {
+    let prefix = ["GPU-", "MIG-"].into_iter().find(|prefix| value.starts_with(prefix));
+    let mut shown = Vec::new();
+    for entry in value.split(',') {
+        let found = match prefix {
+            Some(prefix) => by_uuid(cards, prefix, entry),
+            None => by_number(all, entry),
+        };
+        match found {
+            Ok(card) if shown.contains(&card) => {
+                let why = format!("'{entry}' names a card for the second time, so the driver shows none");
+                return Err((Vec::new(), Some(why)));
+            }
+            Ok(card) => shown.push(card),
+            Err(why) => {
+                let ends = "the driver shows nothing of it and of what comes after";
+                return Err((shown, why.map(|why| format!("'{entry}' {why}; {ends}"))));
+            }
         }
-        None => Err("which is neither a number nor the beginning of a UUID".to_owned()),
+    }
+    Ok(shown)
+}
+
+fn by_number(all: &[Shown], entry: &str) -> Result<Shown, Option<String>> {
+    let text = entry.trim_start();
+    let (negative, digits) = match text.strip_prefix(['+', '-']) {
+        Some(rest) => (text.starts_with('-'), rest),
+        None => (false, text),
+    };
+    let digits = &digits[..digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len())];
+    if digits.is_empty() {
+        // An empty list, or entry, is how people say "none".
+        return Err((!text.is_empty()).then(|| "is neither a number nor a UUID".to_owned()));
+    }
+    let number = digits.parse::<usize>().unwrap_or(usize::MAX);
+    if negative && number > 0 {
+        return Err(None);
+    }
+    let count = all.len();
+    all.get(number).copied().ok_or_else(|| Some(format!("names no card: there are {count}, counted from 0")))
+}
+
+fn by_uuid(cards: &[Candidate], prefix: &str, entry: &str) -> Result<Shown, Option<String>> {
+    if !entry.starts_with(prefix) {
+        return Err(Some(format!("doesn't start with {prefix} as the first entry does")));
+    }
+    let begins = |uuid: &String| uuid.starts_with(entry);
+    let mut fitting = Vec::new();
+    for (at, card) in cards.iter().enumerate() {
+        let slices = card.slices.as_deref().unwrap_or_default();
+        match prefix {
+            "GPU-" if card.uuid.as_ref().is_some_and(begins) => fitting.push(match card.slices {
+                Some(_) => Shown::Slice(at, 0),
+                None => Shown::Card(at),
+            }),
+            "MIG-" => {
+                let found = slices.iter().enumerate().filter(|(_, uuid)| begins(uuid));
+                fitting.extend(found.map(|(slice, _)| Shown::Slice(at, slice)));
+            }
+            _ => {}
+        }
+    }
+    let what = if prefix == "MIG-" { "slice" } else { "card" };
+    match fitting[..] {
+        [] => Err(Some(format!("names no {what}"))),
+        [Shown::Slice(at, 0)] if cards[at].slices.as_ref().is_some_and(Vec::is_empty) => {
+            Err(Some("names a card in MIG mode that has no slices".to_owned()))
+        }
+        [one] => Ok(one),
+        _ => Err(Some(format!("fits {} {what}s", fitting.len()))),
     }
 }
 
-fn begins(uuid: Option<&str>, entry: &str) -> bool {
-    uuid.is_some_and(|uuid| uuid.to_ascii_lowercase().starts_with(&entry.to_ascii_lowercase()))
-}
-
-fn one<T: Copy>(fitting: &[T], what: &str) -> Result<T, String> {
-    match fitting {
-        [found] => Ok(*found),
-        [] => Err(format!("which is no {what} here")),
-        _ => Err(format!("which fits {} {what}s", fitting.len())),
+/// One slice, or whole cards.
+fn one_kind(mut shown: Vec<Shown>) -> Vec<Shown> {
+    match shown.first() {
+        Some(Shown::Slice(..)) => shown.truncate(1),
+        _ => shown.retain(|shown| matches!(shown, Shown::Card(_))),
     }
-}
-
-/// As C's `strtol`: what the entry begins with counts.
-fn leading_number(entry: &str) -> Option<i64> {
-    let sign = usize::from(entry.starts_with(['-', '+']));
-    let digits = entry[sign..].bytes().take_while(u8::is_ascii_digit).count();
-    if digits == 0 { None } else { entry[..sign + digits].parse().ok() }
+    shown
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::nvml::{NvmlSlice, Speed};
     use super::*;
 
-    /// Three cards: a slow one, a fast one with two slices, and the slow one's twin.
-    fn cards() -> Vec<NvmlGpu> {
-        let card = |pci: &str, uuid: &str, cores: u32| NvmlGpu {
-            pci: Some(pci.to_owned()),
-            uuid: Some(uuid.to_owned()),
-            speed: Speed { cores: Some(cores), core_clock_mhz: Some(1000), ..Speed::default() },
-            ..NvmlGpu::default()
-        };
-        let slice = |uuid: &str| NvmlSlice { uuid: Some(uuid.to_owned()), ..NvmlSlice::default() };
-        let mut cards = vec![
-            card("0000:41:00.0", "GPU-aaaa1111-0000-0000-0000-000000000001", 100),
-            card("0000:81:00.0", "GPU-aaaa2222-0000-0000-0000-000000000002", 900),
-            card("0000:01:00.0", "GPU-bbbb3333-0000-0000-0000-000000000003", 100),
-        ];
-        cards[1].slices = vec![slice("MIG-11110000"), slice("MIG-22220000")];
-        cards
+    fn card(pci: &str, uuid: &str, flops: f64) -> Candidate {
+        Candidate { uuid: Some(uuid.to_owned()), pci: Some(pci.to_owned()), flops, slices: None }
+    }
+
+    fn divided(pci: &str, uuid: &str, slices: &[&str]) -> Candidate {
+        let slices = slices.iter().map(|uuid| (*uuid).to_owned()).collect();
+        Candidate { slices: Some(slices), ..card(pci, uuid, 9.0) }
+    }
+
+    fn see(cards: &[Candidate], value: Option<&str>, order: Option<&str>) -> (String, String) {
+        let variables = Variables { visible: value.map(str::to_owned), order: order.map(str::to_owned) };
+        let Visible { shown, notes } = visible(cards, &variables);
+        let shown = shown.iter().map(|shown| match shown {
+            Shown::Card(at) => at.to_string(),
+            Shown::Slice(at, slice) => format!("{at}.{slice}"),
+        });
+        (shown.collect::<Vec<_>>().join(" "), notes.join("\n"))
     }
 
     #[test]
-    fn case_d02_visible_devices_are_those_that_the_driver_shows() {
-        use Shown::{Card, Slice};
-        // Fastest first, then by address: 1, 2, 0. By address alone: 2, 0, 1.
-        type Row = (&'static str, Option<&'static str>, &'static [Shown], &'static str);
-        let table: [Row; 22] = [
-            ("0", None, &[Card(1)], ""),
-            ("0", Some("PCI_BUS_ID"), &[Card(2)], ""),
-            ("0", Some("FASTEST_FIRST"), &[Card(1)], ""),
-            ("2,0", None, &[Card(0), Card(1)], ""),
-            (" 1 , 2 ", Some("PCI_BUS_ID"), &[Card(0), Card(1)], ""),
-            ("", None, &[], ""),
-            ("  ", None, &[], ""),
-            ("-1", None, &[], ""),
-            ("0,-1,1", None, &[Card(1)], ""),
-            ("1gpu2", None, &[Card(2)], ""),
-            ("0,7,1", None, &[Card(1)], "'7', and there are 3 cards"),
-            ("all", None, &[], "'all', which is neither a number nor"),
-            ("0,,1", None, &[Card(1)], "'', which is neither"),
-            ("0,0", None, &[], "'0', which it named before; the driver shows no card at all"),
-            ("GPU-bbbb3333-0000-0000-0000-000000000003", None, &[Card(2)], ""),
-            ("GPU-bbbb", None, &[Card(2)], ""),
-            ("GPU-AAAA2", None, &[Card(1)], ""),
-            ("GPU-aaaa", None, &[], "'GPU-aaaa', which fits 2 cards"),
-            ("GPU-bbbb,GPU-cccc,GPU-aaaa1", None, &[Card(2)], "'GPU-cccc', which is no card here"),
-            ("GPU-bbbb,GPU-bbbb3333", None, &[], "which it named before"),
-            ("MIG-2222", None, &[Slice(1, 1)], ""),
-            ("MIG-1111,MIG-2222", None, &[Slice(1, 0)], "the first slice alone"),
+    fn case_d02_visible_devices_as_the_driver_reads_them() {
+        // By address 0, 1, 2; by speed 1, 0, 2.
+        let cards = [
+            card("0000:01:00.0", "GPU-9942190a-aa31", 2.0),
+            card("0000:02:00.0", "GPU-9e8d35e3-a134", 3.0),
+            card("0000:03:00.0", "GPU-e429a63e-c61c", 1.0),
         ];
-        for (list, order, shown, note) in table {
-            let visible = visible(list, &cards(), order);
-            assert_eq!(visible.shown, shown, "{list:?} by {order:?}");
-            assert_eq!(visible.notes.is_empty(), note.is_empty(), "{list:?}: {:?}", visible.notes);
-            assert!(visible.notes.iter().all(|line| line.contains(note)), "{list:?}: {:?}", visible.notes);
+        let table: [(Option<&str>, &str, &str); 21] = [
+            (None, "0 1 2", ""),
+            (Some(""), "", ""),
+            (Some("-1"), "", ""),
+            (Some("2,0"), "2 0", ""),
+            (Some(" 2, +1, -0"), "2 1 0", ""),
+            (Some("1gpu2,2ampere"), "1 2", ""),
+            (Some("0,2,-1,1"), "0 2", ""),
+            (Some("0,,1"), "0", ""),
+            (Some("1,7,0"), "1", "'7' names no card: there are 3, counted from 0"),
+            (Some("99999999999999999999"), "", "names no card"),
+            (Some("0,0"), "", "'0' names a card for the second time, so the driver shows none"),
+            (Some("NoDevFiles"), "", "'NoDevFiles' is neither a number nor a UUID"),
+            (Some("2,two,1"), "2", "'two' is neither"),
+            (Some("GPU-9e8d35e3-a134"), "1", ""),
+            (Some("GPU-e4,GPU-9e8"), "2 1", ""),
+            (Some("GPU-e,GPU-9,GPU-99"), "2", "'GPU-9' fits 2 cards"),
+            (Some("GPU-e,GPU-77,GPU-99"), "2", "'GPU-77' names no card"),
+            (Some("GPU-e,GPU-99,GPU-e429"), "", "'GPU-e429' names a card for the second time"),
+            (Some("GPU-e,0"), "2", "'0' doesn't start with GPU-"),
+            (Some("0,GPU-e"), "0", "'GPU-e' is neither a number nor a UUID"),
+            (Some("MIG-9942190a"), "", "'MIG-9942190a' names no slice"),
+        ];
+        for (value, shown, note) in table {
+            let (got, notes) = see(&cards, value, Some("PCI_BUS_ID"));
+            assert_eq!(got, shown, "{value:?}: {notes}");
+            assert!(notes.contains(note) && notes.is_empty() == note.is_empty(), "{value:?}: {notes}");
         }
+        assert_eq!(see(&cards, None, None).0, "1 0 2", "the fastest first");
+        assert_eq!(see(&cards, Some("0"), Some("FASTEST_FIRST")).0, "1");
+        let (shown, notes) = see(&cards, Some("0"), Some("PCI"));
+        assert_eq!(shown, "1");
+        assert_eq!(notes, "CUDA_DEVICE_ORDER=PCI: there are FASTEST_FIRST, which is taken, and PCI_BUS_ID");
+    }
+
+    #[test]
+    fn case_d02_a_process_sees_one_slice_or_whole_cards() {
+        let cards = [
+            divided("0000:01:00.0", "GPU-aa", &["MIG-c6d4", "MIG-cba6"]),
+            card("0000:02:00.0", "GPU-bb", 9.0),
+            divided("0000:03:00.0", "GPU-cc", &["MIG-GPU-cc/1/0", "MIG-GPU-cc/2/0"]),
+            divided("0000:04:00.0", "GPU-dd", &[]),
+        ];
+        let table: [(Option<&str>, &str, &str); 9] = [
+            (None, "1", ""),
+            (Some("1"), "0.0", ""),
+            (Some("0,1"), "1", ""),
+            (Some("GPU-aa"), "0.0", ""),
+            (Some("GPU-dd"), "", "'GPU-dd' names a card in MIG mode that has no slices"),
+            (Some("MIG-cba6"), "0.1", ""),
+            (Some("MIG-cba6,MIG-c6d4"), "0.1", ""),
+            (Some("MIG-GPU-cc/2/0"), "2.1", ""),
+            (Some("MIG-c"), "", "'MIG-c' fits 2 slices"),
+        ];
+        for (value, shown, note) in table {
+            let (got, notes) = see(&cards, value, None);
+            assert_eq!(got, shown, "{value:?}: {notes}");
+            assert!(notes.contains(note) && notes.is_empty() == note.is_empty(), "{value:?}: {notes}");
+        }
+        assert_eq!(see(&cards[..1], None, None).0, "0.0", "the first slice where there is nothing else");
     }
 }

@@ -109,6 +109,7 @@ fn uuid_text(bytes: &[u8; 16]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::probe;
 
     #[test]
     fn uuids_are_written_as_nvml_writes_them() {
@@ -119,15 +120,8 @@ mod tests {
     #[test]
     fn each_adapter_is_found_again() {
         for found in list() {
-            let machine = crate::device::probe::join(&crate::device::probe::Seen {
-                host: crate::device::probe::host::read(&|_| None),
-                nvml: Vec::new(),
-                cuda: Default::default(),
-                adapters: vec![found.seen.clone()],
-                visible_devices: None,
-                device_order: None,
-            })
-            .machine;
+            let adapters = vec![found.seen.clone()];
+            let machine = probe::join(&probe::Sources { adapters, ..Default::default() }).machine;
             let again = of_device(&machine.devices[1]);
             assert_eq!(again.map(|adapter| adapter.get_info()), Some(found.adapter.get_info()));
         }
