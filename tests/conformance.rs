@@ -9,7 +9,7 @@ use outcrop::device::sim::{FaultPlan, SimDevice};
 use outcrop::machine::{Machine, MemoryId};
 
 /// Cases that run at least, by family.
-type Least = [(Family, usize); 8];
+type Least = [(Family, usize); 9];
 
 const HOST: Least = [
     (Family::Unary, 826),
@@ -19,6 +19,7 @@ const HOST: Least = [
     (Family::Made, 60),
     (Family::Stencil, 48),
     (Family::Reduction, 580),
+    (Family::MatMul, 80),
     (Family::Copy, 80),
 ];
 
@@ -76,6 +77,7 @@ fn the_emulated_cuda_driver() {
 #[cfg(feature = "wgpu")]
 mod wgpu {
     use super::*;
+    use outcrop::device::conformance::check_some;
     use outcrop::device::wgpu::{Selector, open_adapter};
     use outcrop::dtype::DType;
     use outcrop::kernel::capability::WGPU_DTYPES;
@@ -88,6 +90,7 @@ mod wgpu {
         (Family::Made, 6),
         (Family::Stencil, 24),
         (Family::Reduction, 196),
+        (Family::MatMul, 48),
         (Family::Copy, 80),
     ];
 
@@ -100,12 +103,13 @@ mod wgpu {
         (Family::Made, 54),
         (Family::Stencil, 48),
         (Family::Reduction, 532),
+        (Family::MatMul, 80),
         (Family::Copy, 80),
     ];
 
     #[test]
     fn the_software_adapter() {
-        let device = match open_adapter("gpu0", &Selector::Software, 64 << 20) {
+        let mut device = match open_adapter("gpu0", &Selector::Software, 64 << 20) {
             Ok(device) => device,
             Err(error) => {
                 let required = std::env::var("OUTCROP_REQUIRE").is_ok_and(|names| names.contains("wgpu"));
@@ -118,6 +122,12 @@ mod wgpu {
         let least = if is_long { &WGPU_64 } else { &WGPU };
         held_to(least, &name, &Subject::of_wgpu(&device, device.dtypes()));
         held_to(&WGPU, &format!("{name}, 32 bits"), &Subject::of_wgpu(&device, &WGPU_DTYPES));
+        device.treat_as_hardware();
+        let subject = Subject::of_wgpu(&device, device.dtypes());
+        let shared =
+            check_some(&subject, &[Family::MatMul]).unwrap_or_else(|mismatch| panic!("{name}: {mismatch}"));
+        println!("{name}, kernels with workgroup memory: {} cases", shared.total());
+        assert_eq!(shared.total(), if is_long { 80 } else { 48 });
         assert_eq!(device.memory().used(), 0);
     }
 }

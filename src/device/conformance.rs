@@ -101,13 +101,15 @@ pub enum Family {
     Stencil,
     /// Reductions: folded, combined, finished.
     Reduction,
+    /// Products of matrices.
+    MatMul,
     /// Slices, rechunks, padding.
     Copy,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Family; 8] = [
+    pub const ALL: [Family; 9] = [
         Family::Unary,
         Family::Binary,
         Family::Cast,
@@ -115,6 +117,7 @@ impl Family {
         Family::Made,
         Family::Stencil,
         Family::Reduction,
+        Family::MatMul,
         Family::Copy,
     ];
 }
@@ -184,12 +187,20 @@ pub enum Mismatch {
 /// # Errors
 /// The first case in which it gives other values than the host, or fails.
 pub fn check(subject: &Subject<'_>) -> Result<Tally, Mismatch> {
+    check_some(subject, &Family::ALL)
+}
+
+/// As [`check`], of some families.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_some(subject: &Subject<'_>, families: &[Family]) -> Result<Tally, Mismatch> {
     let host = Host::new(None);
     let mut tally = Tally::default();
     let failed = |case: &Case, source| Mismatch::Failed { case: case.to_string(), source };
     let cases =
         cases::all(&host).map_err(|source| Mismatch::Failed { case: "making values".to_owned(), source })?;
-    for case in cases {
+    for case in cases.into_iter().filter(|case| families.contains(&case.family)) {
         if case.kernels(subject.state_class()).iter().any(|kernel| subject.lacks(kernel)) {
             tally.lacking += 1;
             continue;

@@ -20,7 +20,7 @@ pub const WGPU_DTYPES: [DType; 6] = [DType::Bool, DType::U8, DType::I16, DType::
 pub fn cuda_kernel_lack(kernel: &Kernel) -> Option<String> {
     match kernel {
         Kernel::Map(map) | Kernel::Fold { map, .. } => inputs_lack(map.inputs.len(), CUDA_INPUTS_MAX),
-        Kernel::Combine { .. } | Kernel::Finish { .. } | Kernel::Copy { .. } => None,
+        Kernel::Combine { .. } | Kernel::Finish { .. } | Kernel::MatMul { .. } | Kernel::Copy { .. } => None,
     }
 }
 
@@ -34,6 +34,7 @@ pub fn wgpu_kernel_lack(kernel: &Kernel, dtypes: &[DType]) -> Option<String> {
             .or_else(|| inputs_lack(map.inputs.len(), WGPU_INPUTS_MAX))
             .or_else(|| wgpu_reduction_lack(*reduction, map.expr.output_dtype(0), dtypes)),
         Kernel::Combine { state, .. } => type_lack(state.dtype, dtypes),
+        Kernel::MatMul { dtype } => type_lack(*dtype, dtypes),
         Kernel::Finish { reduction: Reduction::Count { .. }, .. } | Kernel::Copy { .. } => None,
         Kernel::Finish { output, .. } => type_lack(*output, dtypes),
     }

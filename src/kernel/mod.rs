@@ -64,11 +64,64 @@ pub enum Kernel {
         /// Type of the result.
         output: DType,
     },
+    /// The product of two matrices, `(m, k)` of input 0 and `(k, n)` of input 1, added to a third, `(m, n)` of input 2,
+    /// where there is one: what a product of chunked matrices is made of.
+    ///
+    /// An element starts as the third's, or 0. The products along `k` come in panels of [`MATMUL_PANEL`], from the first
+    /// on: a panel is summed from 0 in ascending order, each product by one fused multiply-add in the element's type,
+    /// and then added. That bounds the error of long sums as blocked libraries do (a panel's length and the number of
+    /// panels, in units of the last place), and every device can do it in its registers. Integers wrap. O(m·k·n).
+    MatMul {
+        /// Element type of all of them: one of [`MATMUL_DTYPES`].
+        dtype: DType,
+    },
     /// Copies [`Arguments::pieces`].
     Copy {
         /// Element type of operands and output.
         dtype: DType,
     },
+}
+
+/// Products that are summed before they are added to an element of a [`Kernel::MatMul`].
+pub const MATMUL_PANEL: usize = 256;
+
+/// Element types that matrices can be multiplied in.
+pub const MATMUL_DTYPES: [DType; 5] = [DType::I32, DType::U32, DType::I64, DType::F32, DType::F64];
+
+/// Extents of a product of matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MatMulShape {
+    /// Rows.
+    pub m: usize,
+    /// Products that are summed.
+    pub k: usize,
+    /// Columns.
+    pub n: usize,
+}
+
+impl MatMulShape {
+    /// The extents of a launch, or why its blocks don't fit each other.
+    pub fn of(arguments: &Arguments, dtype: DType) -> Result<Self, String> {
+        let blocks: Vec<&Block> = (0..3)
+            .filter_map(|input| arguments.operands.iter().find(|operand| operand.input == input))
+            .map(|operand| &operand.block)
+            .collect();
+        let all = || blocks.iter().copied().chain([&arguments.output]);
+        let shown = || {
+            all().map(|block| format!("{} {}", block.dtype(), block.shape())).collect::<Vec<_>>().join(", ")
+        };
+        let wrong = || format!("no product of matrices of {dtype}: {}", shown());
+        if blocks.len() < 2 || blocks.len() != arguments.operands.len() {
+            return Err(wrong());
+        }
+        let [a, b] = [blocks[0].shape(), blocks[1].shape()];
+        if a.len() != 2 || b.len() != 2 || a[1] != b[0] || all().any(|block| block.dtype() != dtype) {
+            return Err(wrong());
+        }
+        let shape = MatMulShape { m: a[0], k: a[1], n: b[1] };
+        let is_product = |block: &Block| block.shape()[..] == [shape.m, shape.n];
+        if all().skip(2).all(is_product) { Ok(shape) } else { Err(wrong()) }
+    }
 }
 
 /// An elementwise kernel over some domain.
@@ -97,6 +150,7 @@ impl Kernel {
             Kernel::Fold { reduction, .. } => format!("{} of a block", reduction.name()),
             Kernel::Combine { reduction, .. } => format!("{} of states", reduction.name()),
             Kernel::Finish { reduction, .. } => format!("{} result", reduction.name()),
+            Kernel::MatMul { .. } => "matmul".to_owned(),
             Kernel::Copy { .. } => "copy".to_owned(),
         }
     }

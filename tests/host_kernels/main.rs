@@ -3,6 +3,7 @@
 mod arrays;
 mod folds;
 mod interpret;
+mod products;
 
 use std::sync::Arc;
 

@@ -13,7 +13,8 @@ use wgpu::naga;
 
 /// Fails when a shader needs more than WGSL without extensions.
 fn check(kernel: &Kernel) {
-    for shader in Rendered::new(kernel).shaders {
+    for shader in [true, false].into_iter().flat_map(|is_software| Rendered::new(kernel, is_software).shaders)
+    {
         let module = naga::front::wgsl::parse_str(&shader.source)
             .unwrap_or_else(|error| panic!("{}", error.emit_to_string(&shader.source)));
         let flags = naga::valid::ValidationFlags::all();

@@ -15,7 +15,7 @@ use crate::graph::expr::{Expr, NodeId, NodeOp};
 use crate::graph::expr_ops::{BinaryOp, Distribution, EdgeMode, Stencil, UnaryOp};
 use crate::graph::op::{CopyRule, Reduce, Reduction, SliceAxis};
 use crate::graph::piece::{Piece, copy_pieces, padded_pieces};
-use crate::kernel::{ArraySpec, Kernel, MapKernel, StateClass, StateSpec};
+use crate::kernel::{ArraySpec, Kernel, MATMUL_DTYPES, MapKernel, StateClass, StateSpec};
 use crate::shape::{Region, Shape};
 
 /// One kernel, or those of one reduction, on given values.
@@ -31,6 +31,7 @@ pub(super) struct Case {
 pub(super) enum Work {
     Map { map: MapKernel, inputs: Vec<Block> },
     Reduce { map: MapKernel, input: Block, reduce: Reduce },
+    MatMul { dtype: DType, inputs: Vec<Block>, output: Shape },
     Copy { dtype: DType, inputs: Vec<Block>, output: Shape, pieces: Vec<Piece> },
 }
 
@@ -39,6 +40,7 @@ impl Case {
     pub(super) fn kernels(&self, class: StateClass) -> Vec<Kernel> {
         match &self.work {
             Work::Map { map, .. } => vec![Kernel::Map(map.clone())],
+            Work::MatMul { dtype, .. } => vec![Kernel::MatMul { dtype: *dtype }],
             Work::Copy { dtype, .. } => vec![Kernel::Copy { dtype: *dtype }],
             Work::Reduce { map, reduce, .. } => {
                 let (reduction, value) = (reduce.reduction, map.expr.output_dtype(0));
@@ -72,6 +74,9 @@ pub(super) fn all(host: &Host) -> Result<Vec<Case>, DeviceError> {
         cases.copies(dtype)?;
         if dtype.is_float() {
             cases.stencils(dtype)?;
+        }
+        if MATMUL_DTYPES.contains(&dtype) {
+            cases.products(dtype)?;
         }
     }
     Ok(cases.all)
@@ -237,6 +242,35 @@ impl Cases<'_> {
         let tolerance = Tolerance::OfValue(tolerance);
         let (family, work) = (Family::Reduction, Work::Reduce { map, input, reduce });
         self.all.push(Case { family, dtype, work, tolerance, what });
+        Ok(())
+    }
+
+    /// Sides that fit no tile, panels that end in the midst, nothing to sum, nothing to make.
+    fn products(&mut self, dtype: DType) -> Result<(), DeviceError> {
+        const SIDES: [[usize; 3]; 8] = [
+            [1, 1, 1],
+            [7, 5, 3],
+            [33, 17, 65],
+            [2, 300, 2],
+            [130, 70, 129],
+            [3, 0, 4],
+            [0, 3, 2],
+            [5, 513, 9],
+        ];
+        for [m, k, n] in SIDES {
+            let matrix = |extents: &[usize], seed: usize| match dtype.is_float() {
+                true => self.block(dtype, extents, |e| ((e * 31 + seed) % 97) as f64 * 0.37 - 17.0),
+                false => self.values(dtype, extents, seed, false),
+            };
+            let all = vec![matrix(&[m, k], 0)?, matrix(&[k, n], 1)?, matrix(&[m, n], 2)?];
+            for inputs in [all[..2].to_vec(), all] {
+                let what = format!("{m}×{k} by {k}×{n}{}", if inputs.len() == 3 { ", added" } else { "" });
+                let work = Work::MatMul { dtype, inputs, output: shape(&[m, n]) };
+                let off = if dtype == DType::F64 { 1e-14 } else { 4e-6 };
+                let tolerance = Tolerance::OfLargest(if dtype.is_float() { off } else { 0.0 });
+                self.all.push(Case { family: Family::MatMul, dtype, work, tolerance, what });
+            }
+        }
         Ok(())
     }
 

@@ -34,6 +34,13 @@ pub(super) fn play(subject: &Subject<'_>, host: &Host, case: &Case) -> Result<Bl
             let region = Region::whole(&output.1);
             run(device, host, &Kernel::Copy { dtype: *dtype }, &inputs, output, &region, pieces.clone())
         }
+        Work::MatMul { dtype, inputs, output } => {
+            let whole = |(input, block): (u16, &Block)| (input, block.clone(), Region::whole(block.shape()));
+            let inputs: Vec<Input> = (0..).zip(inputs).map(whole).collect();
+            let region = Region::whole(output);
+            let (kernel, output) = (Kernel::MatMul { dtype: *dtype }, (*dtype, output.clone()));
+            run(device, host, &kernel, &inputs, output, &region, Vec::new())
+        }
         Work::Reduce { map, input, reduce } => fold(subject, host, map, input, reduce),
     }
 }

@@ -6,6 +6,7 @@ use super::copy;
 use super::copy::copy_pieces;
 use super::isa::Isa;
 use super::launch::{Failure, byte_strides, pointer};
+use super::matmul::MatMul;
 use super::reduce::{Fold, combine, finish};
 use super::split::BYTE;
 use super::vm::tiles::TILE;
@@ -48,6 +49,7 @@ pub(super) enum HostProgram {
     Fold(Box<Fold>),
     Combine { reduction: Reduction, state: StateSpec },
     Finish { reduction: Reduction, state: StateSpec, isa: Isa },
+    MatMul(MatMul),
     Copy,
 }
 
@@ -70,6 +72,7 @@ impl HostProgram {
             Kernel::Finish { reduction, state, .. } => {
                 HostProgram::Finish { reduction: *reduction, state: doubles(*state)?, isa }
             }
+            Kernel::MatMul { dtype } => HostProgram::MatMul(MatMul::new(*dtype, isa)?),
             Kernel::Copy { .. } => HostProgram::Copy,
         })
     }
@@ -90,6 +93,7 @@ impl HostProgram {
             HostProgram::Finish { reduction, state, isa } => {
                 finish(*reduction, *state, arguments, *isa, span)
             }
+            HostProgram::MatMul(matmul) => matmul.span(arguments, span),
             HostProgram::Copy => copy_pieces(arguments, span),
         }
     }
@@ -108,6 +112,7 @@ impl HostProgram {
                 let bytes = state.dtype.size() * state.planes + output.dtype().size();
                 (output.shape().elements(), BYTE * bytes)
             }
+            HostProgram::MatMul(_) => (output.shape().elements(), MatMul::picoseconds(arguments)),
             HostProgram::Copy => {
                 let elements = arguments.pieces.iter().map(|piece| piece.shape.elements()).sum();
                 (elements, 2 * BYTE * output.dtype().size())

@@ -12,6 +12,7 @@ pub mod compiler;
 mod copy;
 pub mod isa;
 mod launch;
+mod matmul;
 pub mod memory;
 mod random;
 mod reduce;

@@ -81,6 +81,9 @@ pub struct Unit {
     pub slice: Option<u32>,
 }
 
+/// The numbers of a card's MIG slices, and of each its share of the cores where that is known.
+pub type Slices = Vec<(u32, Option<f64>)>;
+
 /// What NVML is asked; a test answers from a script.
 pub trait Source {
     /// The driver's version.
@@ -94,7 +97,7 @@ pub trait Source {
     /// Figures of a card, each where it is known.
     fn speed(&self, card: u32) -> Speed;
     /// The numbers of a card's slices, and of each its share of the cores; `None` where the card isn't in MIG mode.
-    fn slices(&self, card: u32) -> Result<Option<Vec<(u32, Option<f64>)>>, Trouble>;
+    fn slices(&self, card: u32) -> Result<Option<Slices>, Trouble>;
     /// Links that are up.
     fn nvlinks(&self, card: u32) -> Vec<NvLink>;
 }
@@ -248,7 +251,7 @@ impl Source for Nvml {
         }
     }
 
-    fn slices(&self, card: u32) -> Result<Option<Vec<(u32, Option<f64>)>>, Trouble> {
+    fn slices(&self, card: u32) -> Result<Option<Slices>, Trouble> {
         let device = match self.device_by_index(card).and_then(|card| Ok((card.mig_mode()?.current, card))) {
             // A library from before MIG has no function that tells.
             Ok((0, _)) | Err(NvmlError::FailedToLoadSymbol(_)) => return Ok(None),

@@ -15,6 +15,8 @@ pub struct WgpuCompiler {
     device: wgpu::Device,
     health: Arc<Health>,
     dtypes: Vec<DType>,
+    /// Whether the adapter is played by the processor.
+    is_software: bool,
     pipelines: Mutex<HashMap<String, Pipeline>>,
 }
 
@@ -33,8 +35,17 @@ pub(super) struct WgpuProgram {
 }
 
 impl WgpuCompiler {
-    pub(super) fn new(device: wgpu::Device, health: Arc<Health>, dtypes: Vec<DType>) -> Self {
-        WgpuCompiler { device, health, dtypes, pipelines: Mutex::default() }
+    pub(super) fn new(
+        device: wgpu::Device,
+        health: Arc<Health>,
+        dtypes: Vec<DType>,
+        is_software: bool,
+    ) -> Self {
+        WgpuCompiler { device, health, dtypes, is_software, pipelines: Mutex::default() }
+    }
+
+    pub(super) fn treat_as_hardware(&mut self) {
+        self.is_software = false;
     }
 
     fn refused(&self, kernel: &Kernel, message: String) -> DeviceError {
@@ -79,7 +90,7 @@ impl WgpuCompiler {
             module: &module,
             entry_point: Some("main"),
             compilation_options: wgpu::PipelineCompilationOptions {
-                // Kernels use no workgroup memory.
+                // Kernels write workgroup memory before they read it.
                 zero_initialize_workgroup_memory: false,
                 ..Default::default()
             },
@@ -94,7 +105,7 @@ impl Compiler for WgpuCompiler {
         if let Some(lack) = wgpu_kernel_lack(kernel, &self.dtypes) {
             return Err(self.refused(kernel, format!("this device lacks {lack}")));
         }
-        let rendered = Rendered::new(kernel);
+        let rendered = Rendered::new(kernel, self.is_software);
         let pipelines =
             rendered.shaders.iter().map(|shader| self.pipeline(kernel, shader)).collect::<Result<_, _>>()?;
         Ok(Program::new(WgpuProgram { rendered, pipelines, name: kernel.name() }))

@@ -114,6 +114,7 @@ impl WgpuDevice {
     /// top.
     pub fn open(name: &str, adapter: &wgpu::Adapter, capacity_bytes: usize) -> Result<Self, OpenError> {
         let adapter_name = adapter.get_info().name;
+        let is_software = adapter.get_info().device_type == wgpu::DeviceType::Cpu;
         let limits = adapter.limits();
         let needed = WGPU_INPUTS_MAX as u32 + 2;
         let bindings = limits.max_storage_buffers_per_shader_stage;
@@ -140,7 +141,7 @@ impl WgpuDevice {
         Ok(WgpuDevice {
             name: name.to_owned(),
             adapter_name,
-            compiler: WgpuCompiler::new(device.clone(), health.clone(), dtypes.clone()),
+            compiler: WgpuCompiler::new(device.clone(), health.clone(), dtypes.clone(), is_software),
             compute: made(0),
             copies: made(1),
             dtypes,
@@ -156,6 +157,12 @@ impl WgpuDevice {
     /// The element types that its kernels compute with.
     pub fn dtypes(&self) -> &[DType] {
         &self.dtypes
+    }
+
+    /// Compiles kernels as for hardware from here on, though a processor may play the adapter: for tests of those that share
+    /// workgroup memory.
+    pub fn treat_as_hardware(&mut self) {
+        self.compiler.treat_as_hardware();
     }
 
     /// Its memory without the pool above it, with the figures that the contract doesn't ask for.

@@ -8,6 +8,7 @@ mod copy;
 mod element;
 mod fold;
 mod library;
+mod matmul;
 mod state;
 mod words;
 
@@ -51,6 +52,7 @@ enum Form {
     Fold(fold::Fold),
     Combine(StateSpec),
     Finish,
+    MatMul(DType),
     Copy(DType),
 }
 
@@ -104,6 +106,7 @@ impl Rendered {
             Kernel::Fold { map, reduction, axes, state } => fold::render(map, *reduction, axes, *state),
             Kernel::Combine { reduction, state } => state::combine(*reduction, *state),
             Kernel::Finish { reduction, state, output } => state::finish(*reduction, *state, *output),
+            Kernel::MatMul { dtype } => matmul::render(*dtype),
             Kernel::Copy { dtype } => copy::render(*dtype),
         }
     }
@@ -123,6 +126,7 @@ impl Rendered {
             Form::Fold(fold) => fold.launch(arguments),
             Form::Combine(state) => state::combine_launch(*state, arguments),
             Form::Finish => state::finish_launch(arguments),
+            Form::MatMul(dtype) => matmul::launch(*dtype, arguments),
             Form::Copy(dtype) => copy::launch(*dtype, arguments),
         }
     }

@@ -57,6 +57,9 @@ pub enum LaunchError {
         /// Of the whole array.
         shape: Shape,
     },
+    /// Matrices that have no product.
+    #[error("{0}")]
+    Matrices(String),
     /// A launch has so many blocks of threads at most.
     #[error("{blocks} blocks of threads in one launch; at most {most} can be")]
     Grid {

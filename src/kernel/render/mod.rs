@@ -12,6 +12,7 @@ mod element;
 mod fold;
 mod functions;
 mod library;
+mod matmul;
 mod state;
 
 use crate::block::Block;
@@ -54,6 +55,7 @@ pub struct Rendered {
     /// The shaders that a launch may use.
     pub shaders: Vec<Shader>,
     kernel: Kernel,
+    is_software: bool,
 }
 
 /// A buffer that a pass uses.
@@ -94,8 +96,9 @@ pub struct Launch {
 }
 
 impl Rendered {
-    /// Renders a kernel. What [`crate::kernel::capability`] lists as lacking must not be in it.
-    pub fn new(kernel: &Kernel) -> Rendered {
+    /// Renders a kernel. What [`crate::kernel::capability`] lists as lacking must not be in it. Where a processor plays the
+    /// GPU (`is_software`) kernels use no barriers, which cost ten times what they save there.
+    pub fn new(kernel: &Kernel, is_software: bool) -> Rendered {
         let shaders = match kernel {
             Kernel::Map(map) => vec![map_shader(map)],
             Kernel::Fold { map, reduction, axes, .. } => fold::fold_shaders(map, *reduction, axes),
@@ -103,9 +106,10 @@ impl Rendered {
             Kernel::Finish { reduction, state, output } => {
                 vec![state::finish_shader(*reduction, *state, *output)]
             }
+            Kernel::MatMul { dtype } => vec![matmul::shader(*dtype, is_software)],
             Kernel::Copy { dtype } => vec![copy::copy_shader(*dtype)],
         };
-        Rendered { shaders, kernel: kernel.clone() }
+        Rendered { shaders, kernel: kernel.clone(), is_software }
     }
 
     /// What to do for a launch with these arguments.
@@ -120,6 +124,7 @@ impl Rendered {
             }
             Kernel::Combine { state, .. } => state::combine_launch(*state, arguments),
             Kernel::Finish { output, .. } => state::finish_launch(*output, arguments),
+            Kernel::MatMul { dtype } => matmul::launch(*dtype, self.is_software, arguments),
             Kernel::Copy { dtype } => copy::copy_launch(*dtype, arguments),
         }
     }
