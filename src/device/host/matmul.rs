@@ -98,8 +98,8 @@ fn matrix(block: &Block) -> Result<Matrix, Failure> {
     Ok(Matrix { start: pointer(block)?, down: strides[0], right: strides[1] })
 }
 
-/// Bytes of the widest tile's row.
-const WIDEST: usize = 128;
+/// Bytes of the widest row of a tile that any type is compiled for, though not all are picked.
+const WIDEST: usize = 256;
 
 /// Rows and bytes of a tile: as many accumulators as fit in the registers, beside a row of the packed panel.
 fn picked<T: Element>(isa: Isa) -> unsafe fn(Args) {

@@ -139,7 +139,7 @@ impl<'a> Card<'a> {
             adapter.name.to_lowercase().contains("nvidia")
                 || adapter.driver.to_lowercase().starts_with("nvidia")
         };
-        self.nvml.is_some() || self.cuda.is_some() || self.adapters.iter().any(|adapter| says(adapter))
+        self.nvml.is_some() || self.cuda.is_some() || self.adapters.iter().any(says)
     }
 
     pub(super) fn is_software(&self) -> bool {
