@@ -66,7 +66,8 @@ pub trait Queue: Send + Sync {
     /// Launches a program that this device's compiler made.
     fn launch(&self, program: &Program, arguments: &Arguments) -> Result<(), DeviceError>;
 
-    /// Copies a host block to a contiguous block of this device, of the same shape and type.
+    /// Copies a block of the host, or of a device that the machine lists a link from, to a contiguous block of this
+    /// device, of the same shape and type.
     fn upload(&self, from: &Block, to: &Block) -> Result<(), DeviceError>;
 
     /// Copies a contiguous block of this device to a host block of the same shape and type.

@@ -35,6 +35,11 @@ impl Context {
         &self.name
     }
 
+    /// The driver's handle.
+    pub(super) fn raw(&self) -> CUcontext {
+        self.raw
+    }
+
     /// Calls the driver with this context as the current one.
     pub(super) fn call<T>(
         &self,

@@ -71,6 +71,13 @@ impl CudaMemory {
         Ok(start + (block.layout.offset * block.layout.dtype.size()) as u64)
     }
 
+    /// The context and the address of a block that lies on any card, if it does.
+    pub(super) fn on_any_card(block: &Block) -> Option<(Arc<Context>, u64)> {
+        let storage = block.buffer.downcast::<CudaStorage>()?;
+        let offset = (block.layout.offset * block.layout.dtype.size()) as u64;
+        Some((storage.source.stream.context.clone(), storage.address + offset))
+    }
+
     fn full(&self, requested: usize) -> DeviceError {
         DeviceError::OutOfMemory {
             device: self.source.stream.context.name().to_owned(),

@@ -58,6 +58,29 @@ impl CudaQueue {
         mismatch(host, device).map_or(Ok(()), |message| Err(self.context().failed(operation, message)))
     }
 
+    fn copy_from_card(
+        &self,
+        from: &Block,
+        (there, start): (&Arc<Context>, u64),
+        to: &Block,
+    ) -> Result<(), DeviceError> {
+        const OPERATION: &str = "copying from another card";
+        let (a, b) = (&from.layout, &to.layout);
+        if a.dtype != b.dtype || a.shape != b.shape || !a.is_contiguous() || !b.is_contiguous() {
+            let message =
+                format!("{} {} there, {} {} here, not both contiguous", a.dtype, a.shape, b.dtype, b.shape);
+            return Err(self.context().failed(OPERATION, message));
+        }
+        let address = self.memory.source().address_of(to)?;
+        self.hold([from.buffer.clone(), to.buffer.clone()]);
+        let (here, bytes) = (self.context().raw(), a.bytes());
+        // SAFETY: both blocks have that many bytes from their addresses on, and are held until the copy is done.
+        let copy = || unsafe {
+            result::memcpy_peer_async(here, address, there.raw(), start, bytes, self.stream.raw)
+        };
+        if bytes == 0 { Ok(()) } else { self.context().call(OPERATION, copy) }
+    }
+
     fn pass(&self, program: &CudaProgram, pass: &Pass, places: &Places<'_>) -> Result<(), DeviceError> {
         let mut words = pass.words.iter().map(|word| places.word(*word)).collect::<Result<Vec<u64>, _>>()?;
         // The driver reads as many as the function declares.
@@ -119,8 +142,12 @@ impl Queue for CudaQueue {
         plan.passes.iter().try_for_each(|pass| self.pass(program, pass, &places))
     }
 
+    /// From the host, or from another card that reaches this one.
     fn upload(&self, from: &Block, to: &Block) -> Result<(), DeviceError> {
         const OPERATION: &str = "uploading";
+        if let Some((there, start)) = CudaMemory::on_any_card(from) {
+            return self.copy_from_card(from, (&there, start), to);
+        }
         self.check_pair(OPERATION, from, to)?;
         let mut address = self.memory.source().address_of(to)?;
         self.hold([to.buffer.clone()]);
