@@ -14,7 +14,7 @@ use crate::annotate::{Annotations, Overrides};
 use crate::collections::nested::{self, Collections};
 use crate::collections::{Computed, Runner};
 use crate::device::contract::Device;
-use crate::device::host::Host;
+use crate::device::open::open as open_device;
 use crate::device::probe;
 use crate::error::Error;
 use crate::exec::pinning::CAN_PIN;
@@ -23,7 +23,7 @@ use crate::graph::error::GraphError;
 use crate::graph::layer::{Layer, LayerBody, Naming};
 use crate::graph::layer_graph::LayerGraph;
 use crate::graph::op::{CopyRule, Op, Sink};
-use crate::machine::{Backend, DeviceId, Machine, MemoryId};
+use crate::machine::{DeviceId, Machine, MemoryId};
 use crate::plan;
 use crate::plan::known::Known;
 use crate::report::Report;
@@ -308,18 +308,7 @@ impl Session {
             }
             let budget = plan.memories[usize::from(self.machine.memory_of(id).0)].budget;
             let capacity = budget.map(with_rounding);
-            open[at] = match info.backend {
-                Backend::Host => Some(Arc::new(Host::new(capacity.map(|bytes| bytes.0)))),
-                #[cfg(feature = "wgpu")]
-                Backend::Wgpu => Some(Arc::new(crate::device::wgpu::WgpuDevice::of(info, capacity)?)),
-                #[cfg(not(feature = "wgpu"))]
-                Backend::Wgpu => None,
-                #[cfg(feature = "cuda")]
-                Backend::Cuda => Some(Arc::new(crate::device::cuda::CudaDevice::of(info, capacity)?)),
-                #[cfg(not(feature = "cuda"))]
-                Backend::Cuda => None,
-                Backend::Sim => None,
-            };
+            open[at] = open_device(info, capacity)?;
         }
         Ok(Devices::new(open.clone()))
     }

@@ -7,6 +7,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::user_cache;
+
 /// A folder of compiled kernels.
 #[derive(Clone, Debug)]
 pub struct KernelCache {
@@ -19,10 +21,7 @@ const FORMAT: &[u8] = b"outcrop kernel 1\n";
 impl KernelCache {
     /// The user's: `outcrop/kernels` in `XDG_CACHE_HOME`, or else in `~/.cache`. Where there is neither nothing is kept.
     pub fn of_user() -> Self {
-        let variable =
-            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let caches = variable("XDG_CACHE_HOME").or_else(|| variable("HOME").map(|home| home.join(".cache")));
-        KernelCache { folder: caches.map(|caches| caches.join("outcrop").join("kernels")) }
+        KernelCache { folder: user_cache::folder().map(|folder| folder.join("kernels")) }
     }
 
     /// One in a folder, which is made when something is kept.

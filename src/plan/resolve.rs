@@ -261,13 +261,15 @@ impl Ask<'_> {
         budget(self.machine, self.settings, self.machine.memory_of(id))
     }
 
-    /// The device with the fewest obstacles, the larger memory first; a GPU where one is wanted and there.
+    /// The device with the fewest obstacles, the larger memory first; where a GPU is wanted, one in hardware if any is there,
+    /// else a software adapter.
     fn best<'v>(&self, class: PlacementClass, verdicts: &'v [(DeviceId, Vec<Obstacle>)]) -> Best<'v> {
         let wants_gpu = matches!(class, PlacementClass::Gpu | PlacementClass::PreferGpu);
         let gpus = verdicts.iter().filter(|(id, _)| *id != DeviceId::HOST || !wants_gpu);
         let nearest = gpus.min_by_key(|(id, obstacles)| {
             let bytes = self.capacity(*id).map_or(0, |bytes| bytes.0);
-            (obstacles.len(), std::cmp::Reverse(bytes), *id)
+            let is_software = wants_gpu && self.machine.device(*id).kind == DeviceKind::SoftwareGpu;
+            (is_software, obstacles.len(), std::cmp::Reverse(bytes), *id)
         });
         let Some((id, obstacles)) = nearest.or(verdicts.first()) else {
             return Best { text: "nothing".to_owned(), obstacles: &[] };

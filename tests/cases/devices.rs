@@ -1,7 +1,5 @@
 //! Devices that are not what they seem, or can't do all that they are asked. Cases d06, d07, d08, e02.
 
-use std::sync::Arc;
-
 use outcrop::annotate::{Annotations, annotate};
 use outcrop::collections::Array;
 use outcrop::dtype::DType;
@@ -56,6 +54,16 @@ fn case_d06_a_software_adapter_is_used_only_when_allowed() {
 }
 
 #[test]
+fn workers_that_match_nothing_list_what_there_is() {
+    let machine = Machine::from_toml(include_str!("../../examples/machines/two-unequal-gpus.toml")).unwrap();
+    let wish = Annotations::new().set("workers", vec!["gpu7".to_owned(), "*H100*".to_owned()]).unwrap();
+    let layer = annotate(wish, || (numbers(8) * 2.0).named("y"));
+    let error = prepare(&session(machine, false), &layer).map(|_| ()).unwrap_err();
+    assert!(error.contains("'y'") && error.contains("gpu7") && error.contains("*H100*"), "{error}");
+    assert!(error.contains("workers among host, gpu0, gpu1"), "{error}");
+}
+
+#[test]
 fn case_e02_what_a_gpu_lacks_between_two_that_it_has() {
     let between = |device: &str| {
         let doubled = annotate(wish("gpu"), || (numbers(8) * 2.0).named("doubled"));
@@ -91,6 +99,8 @@ fn case_e02_what_a_gpu_lacks_between_two_that_it_has() {
 
 #[cfg(feature = "wgpu")]
 mod on_wgpu {
+    use std::sync::Arc;
+
     use super::*;
     use outcrop::device::wgpu::{Selector, WgpuDevice, open_adapter};
     use outcrop::exec::Control;

@@ -31,6 +31,7 @@ pub fn table() -> Vec<Fixture> {
         drivers(),
         trouble(),
         visible_devices(),
+        ordered(),
         other_makers(),
     ]
     .into_iter()
@@ -272,6 +273,24 @@ fn visible_devices() -> Vec<Fixture> {
             devices: 2,
             sources: elsewhere,
         },
+    ]
+}
+
+/// Numbers mean other cards by the order; without the driver as with it.
+fn ordered() -> Vec<Fixture> {
+    let fixture = |name, order: &str, cuda: CudaFacts| {
+        let mut cuda = chosen(cuda, "0");
+        cuda.variables.order = Some(order.to_owned());
+        let cards = vec![nvml(&GTX_1050, 1), nvml(&RTX_4090, 2)];
+        let adapters = vec![nvidia_vulkan(&GTX_1050, 1), nvidia_vulkan(&RTX_4090, 2)];
+        fixture("visible", name, 2, sources(cards, cuda, adapters))
+    };
+    let (slow, fast) = (there(vec![cuda(&GTX_1050, 1)]), there(vec![cuda(&RTX_4090, 2)]));
+    vec![
+        fixture("the first of two by address", "PCI_BUS_ID", slow),
+        fixture("the first of two by speed", "FASTEST_FIRST", fast),
+        fixture("the first of two by speed, without the CUDA driver", "FASTEST_FIRST", CudaFacts::default()),
+        fixture("an order that there isn't, without the CUDA driver", "BY_NAME", CudaFacts::default()),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! Machines as NVML, the CUDA driver, Vulkan and others describe them, and what Outcrop makes of each.
 
+mod any;
 mod build;
 mod fixtures;
 

@@ -135,11 +135,11 @@ impl<'a> Card<'a> {
     }
 
     pub(super) fn is_nvidia(&self) -> bool {
-        let says = |adapter: &&Adapter| {
+        let says = |adapter: &Adapter| {
             adapter.name.to_lowercase().contains("nvidia")
                 || adapter.driver.to_lowercase().starts_with("nvidia")
         };
-        self.nvml.is_some() || self.cuda.is_some() || self.adapters.iter().any(says)
+        self.nvml.is_some() || self.cuda.is_some() || self.adapters.iter().any(|adapter| says(adapter))
     }
 
     pub(super) fn is_software(&self) -> bool {

@@ -109,7 +109,9 @@ fn link(machine: &Machine, id: DeviceId) -> String {
     }
     let name = &machine.memory(memory).name;
     let listed = machine.links.iter().find(|link| link.from == "host" && link.to == *name);
-    let rate = scaled(machine.link(MemoryId::HOST, memory).bytes_per_s, "B/s");
+    let [to, back] = [machine.link(MemoryId::HOST, memory), machine.link(memory, MemoryId::HOST)]
+        .map(|rate| scaled(rate.bytes_per_s, "B/s"));
+    let rate = if to == back { to } else { format!("{to} to it, {back} from it") };
     let from = if listed.is_none() { "assumed" } else { "" };
     joined(&[listed.map_or("", |link| link.via.as_str()), &rate, from])
 }

@@ -28,6 +28,7 @@ pub use join::join;
 
 use std::thread;
 
+use crate::device::calibration::Calibration;
 use crate::machine::Machine;
 
 /// The machine, and what went wrong while it was looked at.
@@ -77,10 +78,12 @@ pub enum Trouble {
     Failed(String),
 }
 
-/// Looks at the host, NVML, the CUDA driver and, where it is built in, wgpu. Takes 50-300 ms, most of it in Vulkan's
-/// loader, and what NVIDIA's driver takes to start where there is one.
+/// Looks at the host, NVML, the CUDA driver and, where it is built in, wgpu; what was measured here before is known.
+/// Takes 30-300 ms, most of it in Vulkan's loader, and what NVIDIA's driver takes to start where there is one.
 pub fn inventory() -> Inventory {
-    join(&sources())
+    let mut inventory = join(&sources());
+    Calibration::of_user().apply(&mut inventory.machine);
+    inventory
 }
 
 fn sources() -> Sources {

@@ -81,8 +81,14 @@ pub struct Unit {
     pub slice: Option<u32>,
 }
 
-/// The numbers of a card's MIG slices, and of each its share of the cores where that is known.
-pub type Slices = Vec<(u32, Option<f64>)>;
+/// A slice that a card has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Numbered {
+    /// Its number within the card; there may be gaps.
+    pub slice: u32,
+    /// Its share of the card's cores.
+    pub share: Option<f64>,
+}
 
 /// What NVML is asked; a test answers from a script.
 pub trait Source {
@@ -96,8 +102,8 @@ pub trait Source {
     fn memory(&self, unit: Unit) -> Result<(u64, u64), Trouble>;
     /// Figures of a card, each where it is known.
     fn speed(&self, card: u32) -> Speed;
-    /// The numbers of a card's slices, and of each its share of the cores; `None` where the card isn't in MIG mode.
-    fn slices(&self, card: u32) -> Result<Option<Slices>, Trouble>;
+    /// A card's slices; `None` where the card isn't in MIG mode.
+    fn slices(&self, card: u32) -> Result<Option<Vec<Numbered>>, Trouble>;
     /// Links that are up.
     fn nvlinks(&self, card: u32) -> Vec<NvLink>;
 }
@@ -165,7 +171,7 @@ fn slices(source: &dyn Source, card: u32, notes: &mut Vec<String>) -> Option<Vec
             return None;
         }
     };
-    let slice = |(slice, share)| {
+    let slice = |Numbered { slice, share }| {
         let unit = Unit { card, slice: Some(slice) };
         let (name, _, uuid) = identity(source, unit, notes)?;
         let (memory, free) = memory(source, unit, &name, notes).flatten().unzip();
@@ -251,7 +257,7 @@ impl Source for Nvml {
         }
     }
 
-    fn slices(&self, card: u32) -> Result<Option<Slices>, Trouble> {
+    fn slices(&self, card: u32) -> Result<Option<Vec<Numbered>>, Trouble> {
         let device = match self.device_by_index(card).and_then(|card| Ok((card.mig_mode()?.current, card))) {
             // A library from before MIG has no function that tells.
             Ok((0, _)) | Err(NvmlError::FailedToLoadSymbol(_)) => return Ok(None),
@@ -261,7 +267,8 @@ impl Source for Nvml {
         let most = device.mig_device_count()?;
         // Numbers may have gaps; those of other users' slices answer that there is nothing to see.
         let slices = (0..most).filter_map(|at| Some((at, device.mig_device_by_index(at).ok()?)));
-        Ok(Some(slices.map(|(at, slice)| (at, share(&slice, most))).collect()))
+        let numbered = slices.map(|(at, slice)| Numbered { slice: at, share: share(&slice, most) });
+        Ok(Some(numbered.collect()))
     }
 
     fn nvlinks(&self, card: u32) -> Vec<NvLink> {

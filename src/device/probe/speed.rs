@@ -63,7 +63,7 @@ impl Speed {
 
 /// CUDA cores of one multiprocessor (CUDA C++ Programming Guide, "Compute Capabilities": results a clock cycle of a
 /// single-precision add); `None` for what is newer or older than the table.
-pub(in crate::device) fn cores_of_multiprocessor(capability: ComputeCapability) -> Option<u32> {
+pub fn cores_of_multiprocessor(capability: ComputeCapability) -> Option<u32> {
     match (capability.major, capability.minor) {
         (6, 0) | (7, _) | (8, 0) => Some(64),
         (5, _) | (6, _) | (8, _) | (9..=12, _) => Some(128),

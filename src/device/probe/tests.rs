@@ -1,6 +1,6 @@
 use super::adapters::{Adapter, AdapterKind};
 use super::host::HostFacts;
-use super::nvml::{NvLink, NvmlGpu, Source, Unit, read_from};
+use super::nvml::{Numbered, NvLink, NvmlGpu, Source, Unit, read_from};
 use super::speed::Speed;
 use super::*;
 use crate::dtype::DType;
@@ -175,9 +175,9 @@ impl Source for Script {
     fn speed(&self, _: u32) -> Speed {
         Speed::default()
     }
-    fn slices(&self, card: u32) -> Result<Option<Vec<(u32, Option<f64>)>>, Trouble> {
+    fn slices(&self, card: u32) -> Result<Option<Vec<Numbered>>, Trouble> {
         match card {
-            0 => Ok(Some(vec![(0, None), (1, Some(0.25)), (2, None)])),
+            0 => Ok(Some((0..3).map(|slice| Numbered { slice, share: None }).collect())),
             2 => Err(Trouble::NotSupported),
             3 => Err(Trouble::Failed("GPU lost".to_owned())),
             _ => Ok(None),
