@@ -26,7 +26,7 @@
 //! Array, Bag,  ─▶  LayerGraph  ─▶  resolve ▸ fuse ▸ place ▸ fuse ▸ lower     ─▶  reactor (pure) ⇄ driver
 //! Delayed,         + annotations   ▸ transfer ▸ order ▸ memory ▸ verify = Plan   │
 //! Dataset, yours                   ▲                                             ▼
-//!                                  Machine (a description) ◀── device::probe     devices: host, wgpu, sim
+//!                                  Machine (a description) ◀── device::probe     devices: host, cuda, wgpu, sim
 //! ```
 //!
 //! Each stage has a type of its own and never reaches back. [`plan`] is pure: equal graphs, machines and
@@ -56,7 +56,7 @@
 //! # What is measured where
 //!
 //! Results depend on the logical chunks alone: not on threads, schedule, fusion or memory. Host, simulated
-//! devices and (later) CUDA give equal bits; wgpu is a numeric class of its own, within the tolerances that
+//! devices and CUDA give equal bits; wgpu is a numeric class of its own, within the tolerances that
 //! `tests/wgpu_kernels` states. The README has the figures of speed and memory.
 #![deny(missing_docs)]
 

@@ -59,18 +59,22 @@ fn a_simulated_device() {
 #[cfg(all(feature = "cuda", unix))]
 mod emulated;
 
+/// The emulated driver, or the real one where `OUTCROP_REQUIRE` has `cuda`.
 #[cfg(all(feature = "cuda", unix))]
 #[test]
-fn the_emulated_cuda_driver() {
+fn cuda() {
     use outcrop::device::cuda::{CudaDevice, Selector};
     use outcrop::device::kernel_cache::KernelCache;
 
-    if !emulated::load() {
+    let required = std::env::var("OUTCROP_REQUIRE").unwrap_or_default();
+    let is_real = required.split(',').any(|name| name == "cuda");
+    if !is_real && !emulated::load() {
         return;
     }
     let cache = KernelCache::at(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernels"));
-    let device = CudaDevice::open("gpu0", &Selector::Ordinal(0), 64 << 20, cache).expect("the emulated card");
-    let tally = held_to(&HOST, "cuda, emulated", &Subject::of_cuda(&device));
+    let device = CudaDevice::open("gpu0", &Selector::Ordinal(0), 64 << 20, cache).expect("a card");
+    let name = if is_real { "cuda" } else { "cuda, emulated" };
+    let tally = held_to(&HOST, name, &Subject::of_cuda(&device));
     assert_eq!((tally.lacking, device.memory().used()), (0, 0));
 }
 

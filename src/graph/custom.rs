@@ -69,8 +69,9 @@
 //!   to change with the code.
 //! - Rules run in the caller's thread. One that panics is an error that names the layer, as one that refuses is.
 //!
-//! The layer takes the [annotations](crate::annotate) of the scope like any other. It runs on the host: `device=gpu` on
-//! it can't be met. Inputs that live on a GPU are copied over, which the plan shows.
+//! The layer takes the [annotations](crate::annotate) of the scope like any other. Without a
+//! [kernel of its own](crate::graph::device_source) it runs on the host: `device=gpu` on it can't be met, and inputs that
+//! live on a GPU are copied over, which the plan shows.
 //!
 //! # From here
 //!
@@ -82,9 +83,11 @@
 
 use std::any::{Any, type_name};
 use std::fmt;
+use std::sync::Arc;
 
 use crate::block::{Block, OutputBlock};
 use crate::dtype::Element;
+use crate::graph::device_source::DeviceSource;
 use crate::graph::rule::Read;
 use crate::graph::value_spec::ValueSpec;
 use crate::shape::Shape;
@@ -95,7 +98,8 @@ use crate::value::{Object, Value};
 /// An operation of a third party.
 ///
 /// Rules are asked while graphs are built, culled and planned, and must answer the same every time; only
-/// [`compute`](CustomOp::compute) does the work, and only in a run. The function runs on the host.
+/// [`compute`](CustomOp::compute) does the work, and only in a run. The function runs on the host; devices run
+/// [a kernel](CustomOp::device_source), if there is one.
 pub trait CustomOp: Send + Sync + fmt::Debug {
     /// What people call the operation, not empty; layers' names start with it.
     fn name(&self) -> &str;
@@ -129,7 +133,18 @@ pub trait CustomOp: Send + Sync + fmt::Debug {
         1.0
     }
 
-    /// Makes one value.
+    /// Its kernel for devices, if it has one; each block reads as many blocks as that says.
+    fn device_source(&self) -> Option<Arc<DeviceSource>> {
+        None
+    }
+
+    /// Whether [`compute`](CustomOp::compute) does the work. Where it doesn't, the layer can't be placed on the host, which
+    /// is said before anything runs.
+    fn runs_on_host(&self) -> bool {
+        true
+    }
+
+    /// Makes one value on the host.
     ///
     /// # Errors
     /// Whatever went wrong, in words. The task counts as failed and is tried again as its annotations allow.

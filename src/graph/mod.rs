@@ -56,6 +56,7 @@ pub mod chunking;
 pub mod content;
 pub mod cull;
 pub mod custom;
+pub mod device_source;
 pub mod display;
 mod draw;
 pub mod error;
@@ -74,6 +75,7 @@ pub mod validate;
 pub mod value_spec;
 
 pub use custom::{Call, CustomOp, Made, TaskError};
+pub use device_source::DeviceSource;
 pub use error::GraphError;
 pub use keys::Keys;
 pub use layer::Layer;

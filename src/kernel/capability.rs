@@ -1,6 +1,7 @@
 //! What a backend can't do, as data: the planner asks before anything runs.
 
 use crate::dtype::DType;
+use crate::graph::device_source::DeviceSource;
 use crate::graph::expr::{Expr, NodeOp};
 use crate::graph::expr_ops::{BinaryOp, UnaryOp};
 use crate::graph::op::Reduction;
@@ -20,8 +21,21 @@ pub const WGPU_DTYPES: [DType; 6] = [DType::Bool, DType::U8, DType::I16, DType::
 pub fn cuda_kernel_lack(kernel: &Kernel) -> Option<String> {
     match kernel {
         Kernel::Map(map) | Kernel::Fold { map, .. } => inputs_lack(map.inputs.len(), CUDA_INPUTS_MAX),
+        Kernel::Source(source) => cuda_source_lack(source),
         Kernel::Combine { .. } | Kernel::Finish { .. } | Kernel::MatMul { .. } | Kernel::Copy { .. } => None,
     }
+}
+
+/// What keeps a CUDA device from running somebody's kernel.
+pub fn cuda_source_lack(source: &DeviceSource) -> Option<String> {
+    let lack = source.cuda.is_none().then(|| format!("a text of '{}' in CUDA C++", source.name));
+    lack.or_else(|| inputs_lack(source.operands, CUDA_INPUTS_MAX))
+}
+
+/// What keeps a wgpu device from running somebody's kernel.
+pub fn wgpu_source_lack(source: &DeviceSource) -> Option<String> {
+    let lack = source.wgsl.is_none().then(|| format!("a text of '{}' in WGSL", source.name));
+    lack.or_else(|| inputs_lack(source.operands, WGPU_INPUTS_MAX))
 }
 
 /// What keeps a wgpu device that computes with `dtypes` from compiling `kernel`, in words, or `None`.
@@ -35,6 +49,7 @@ pub fn wgpu_kernel_lack(kernel: &Kernel, dtypes: &[DType]) -> Option<String> {
             .or_else(|| wgpu_reduction_lack(*reduction, map.expr.output_dtype(0), dtypes)),
         Kernel::Combine { state, .. } => type_lack(state.dtype, dtypes),
         Kernel::MatMul { dtype } => type_lack(*dtype, dtypes),
+        Kernel::Source(source) => wgpu_source_lack(source),
         Kernel::Finish { reduction: Reduction::Count { .. }, .. } | Kernel::Copy { .. } => None,
         Kernel::Finish { output, .. } => type_lack(*output, dtypes),
     }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use crate::block::Block;
 use crate::dtype::DType;
+use crate::graph::device_source::DeviceSource;
 use crate::graph::expr::{Expr, SharedExpr};
 use crate::graph::op::Reduction;
 use crate::graph::piece::Piece;
@@ -75,6 +76,8 @@ pub enum Kernel {
         /// Element type of all of them: one of [`MATMUL_DTYPES`].
         dtype: DType,
     },
+    /// A kernel that somebody else wrote: see [`device_source`](crate::graph::device_source).
+    Source(Arc<DeviceSource>),
     /// Copies [`Arguments::pieces`].
     Copy {
         /// Element type of operands and output.
@@ -151,6 +154,7 @@ impl Kernel {
             Kernel::Combine { reduction, .. } => format!("{} of states", reduction.name()),
             Kernel::Finish { reduction, .. } => format!("{} result", reduction.name()),
             Kernel::MatMul { .. } => "matmul".to_owned(),
+            Kernel::Source(source) => source.name.clone(),
             Kernel::Copy { .. } => "copy".to_owned(),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::graph::layer::Layer;
 use crate::graph::op::Op;
-use crate::kernel::capability::{wgpu_lack, wgpu_reduction_lack};
+use crate::kernel::capability::{cuda_source_lack, wgpu_lack, wgpu_reduction_lack, wgpu_source_lack};
 use crate::kernel::state::StateClass;
 use crate::kernel::{Kernel, cuda, render};
 use crate::machine::{Backend, DeviceInfo};
@@ -10,6 +10,16 @@ use crate::shape::Region;
 
 /// What the device lacks to run this layer, or `None` when it can.
 pub fn lack(device: &DeviceInfo, layer: &Layer) -> Option<String> {
+    if let Op::Custom(op) = layer.op() {
+        let source = op.device_source();
+        match (device.backend, &source) {
+            (Backend::Host, _) if op.runs_on_host() => return None,
+            (Backend::Host, _) => return Some(format!("a function of '{}' for the host", op.name())),
+            (Backend::Wgpu, Some(source)) => return wgpu_source_lack(source),
+            (Backend::Cuda, Some(source)) => return cuda_source_lack(source),
+            _ => {}
+        }
+    }
     if device.backend != Backend::Host && matches!(layer.op(), Op::Custom(_) | Op::Tasks(_) | Op::Wait(_)) {
         return Some(format!("a kernel for '{}', which is a function on the host", layer.op().name()));
     }

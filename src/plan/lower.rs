@@ -12,7 +12,7 @@ use crate::graph::op::{Op, Reduce};
 use crate::graph::rule::{Read, combine_levels, leaves, map_reads};
 use crate::ids::{GroupId, LayerId};
 use crate::kernel::{ArraySpec, Kernel, MapKernel, StateSpec, state_shape};
-use crate::machine::{DeviceId, Machine};
+use crate::machine::{Backend, DeviceId, Machine};
 use crate::plan::capability::{reads_neighbours_in_place, scratch_bytes, state_class};
 use crate::plan::error::{PlanError, TASKS_MAX};
 use crate::plan::fuse::{Group, Groups};
@@ -245,7 +245,9 @@ impl Lowering<'_> {
     fn call(&mut self, draft: &Draft<'_>, node: &Node<'_>, block: usize) -> Result<u32, GraphError> {
         self.rule_operands(draft, node, block)?;
         let bytes = self.block_bytes(draft, block);
-        Ok(self.out.end(draft.step(StepKind::Call, Step::NO_KERNEL, block, bytes)))
+        let kernel = draft.kernels.main;
+        let kind = if kernel == Step::NO_KERNEL { StepKind::Call } else { StepKind::Map };
+        Ok(self.out.end(draft.step(kind, kernel, block, bytes)))
     }
 
     /// Waiting is an order without a value: what is waited for needn't be held, nor moved.
@@ -376,6 +378,10 @@ impl Lowering<'_> {
             inputs.iter().map(spec).collect()
         };
         match &group.op {
+            Op::Custom(op) if backend != Backend::Host => {
+                kernels.main =
+                    op.device_source().map_or(Step::NO_KERNEL, |source| add(Kernel::Source(source)));
+            }
             Op::Load(_) | Op::Store(_) | Op::Custom(_) | Op::Tasks(_) | Op::Wait(_) => {}
             Op::Copy(_) => kernels.main = add(Kernel::Copy { dtype: root.dtype() }),
             Op::Map(expr) => kernels.main = add(Kernel::Map(MapKernel::new(expr, specs(), root.shape()))),

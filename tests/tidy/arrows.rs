@@ -39,7 +39,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("simulate", &["steps", "machine", "reactor"]),
     // Which kernels there are, and which a backend lacks, is data: a reason that the plan shows.
     ("plan", &["graph", "machine", "steps", "simulate", "settings", "kernel"]),
-    ("kernel", &["graph::op", "graph::expr", "graph::expr_ops", "graph::piece"]),
+    ("kernel", &["graph::device_source", "graph::op", "graph::expr", "graph::expr_ops", "graph::piece"]),
     ("device", &["kernel", "machine", "graph::op", "graph::expr", "graph::expr_ops", "graph::piece"]),
     (
         "device::sim",

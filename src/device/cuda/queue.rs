@@ -85,10 +85,13 @@ impl CudaQueue {
         let mut words = pass.words.iter().map(|word| places.word(*word)).collect::<Result<Vec<u64>, _>>()?;
         // The driver reads as many as the function declares.
         words.resize(words.len().max(program.rendered.words), 0);
-        let mut parameters = [words.as_mut_ptr().cast::<c_void>()];
+        let apart = program.rendered.takes_words_apart();
+        let count = if apart { words.len() } else { 1 };
+        let mut parameters: Vec<*mut c_void> =
+            words.iter_mut().take(count).map(|word| (&raw mut *word).cast()).collect();
         let function = program.functions[pass.function].0;
         let (grid, block) = ((pass.blocks.0, pass.blocks.1, 1), (BLOCK, 1, 1));
-        // SAFETY: the function takes one struct of that many words; the kernels keep within the blocks that the launch
+        // SAFETY: the function takes one struct of that many words, or so many parameters of one; our kernels keep within the blocks that the launch
         // was checked against, and those are held until the work is done.
         let launch =
             || unsafe { result::launch_kernel(function, grid, block, 0, self.stream.raw, &mut parameters) };

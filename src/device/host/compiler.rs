@@ -73,6 +73,7 @@ impl HostProgram {
                 HostProgram::Finish { reduction: *reduction, state: doubles(*state)?, isa }
             }
             Kernel::MatMul { dtype } => HostProgram::MatMul(MatMul::new(*dtype, isa)?),
+            Kernel::Source(source) => return Err(format!("'{}' is a kernel for other devices", source.name)),
             Kernel::Copy { .. } => HostProgram::Copy,
         })
     }

@@ -53,6 +53,7 @@ enum Form {
     Combine(StateSpec),
     Finish,
     MatMul(DType),
+    Source(usize),
     Copy(DType),
 }
 
@@ -107,8 +108,19 @@ impl Rendered {
             Kernel::Combine { reduction, state } => state::combine(*reduction, *state),
             Kernel::Finish { reduction, state, output } => state::finish(*reduction, *state, *output),
             Kernel::MatMul { dtype } => matmul::render(*dtype),
+            Kernel::Source(source) => Rendered {
+                source: source.cuda.clone().unwrap_or_default(),
+                functions: vec!["outcrop_kernel"],
+                words: source.operands + 2,
+                form: Form::Source(source.operands),
+            },
             Kernel::Copy { dtype } => copy::render(*dtype),
         }
+    }
+
+    /// Whether its functions take each word as a parameter of its own, and not all of them in one struct.
+    pub fn takes_words_apart(&self) -> bool {
+        matches!(self.form, Form::Source(_))
     }
 
     /// What to do for a launch with these arguments.
@@ -127,6 +139,7 @@ impl Rendered {
             Form::Combine(state) => state::combine_launch(*state, arguments),
             Form::Finish => state::finish_launch(arguments),
             Form::MatMul(dtype) => matmul::launch(*dtype, arguments),
+            Form::Source(operands) => source_launch(*operands, arguments),
             Form::Copy(dtype) => copy::launch(*dtype, arguments),
         }
     }
@@ -166,6 +179,20 @@ fn map_launch(map: &MapKernel, each: usize, arguments: &Arguments) -> Result<Lau
     let elements = arguments.region.shape.elements();
     let words = map_words(map, arguments)?;
     let blocks = (blocks_for(elements, each * BLOCK as usize)?, 1);
+    let passes = if elements == 0 { Vec::new() } else { vec![Pass { function: 0, words, blocks }] };
+    Ok(Launch { passes, ..Launch::default() })
+}
+
+/// A thread for each element of the output.
+fn source_launch(operands: usize, arguments: &Arguments) -> Result<Launch, LaunchError> {
+    let found = arguments.operands.len();
+    if found != operands {
+        return Err(LaunchError::Operands { found, needed: operands });
+    }
+    let elements = arguments.output.shape().elements();
+    let mut words: Vec<Word> = (0..operands).map(|at| Word::Address(Slot::Operand(at), 0)).collect();
+    words.extend([Word::Address(Slot::Output, 0), words::value(elements)]);
+    let blocks = (blocks_for(elements, BLOCK as usize)?, 1);
     let passes = if elements == 0 { Vec::new() } else { vec![Pass { function: 0, words, blocks }] };
     Ok(Launch { passes, ..Launch::default() })
 }

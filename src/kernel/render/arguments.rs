@@ -57,6 +57,14 @@ pub enum LaunchError {
         /// Of the whole array.
         shape: Shape,
     },
+    /// Somebody's kernel reads another number of blocks than its rule.
+    #[error("the kernel reads {needed} blocks, and the rule of its operation {found}")]
+    Operands {
+        /// What the rule reads.
+        found: usize,
+        /// What the kernel says.
+        needed: usize,
+    },
     /// Matrices that have no product.
     #[error("{0}")]
     Matrices(String),

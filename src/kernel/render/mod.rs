@@ -107,6 +107,9 @@ impl Rendered {
                 vec![state::finish_shader(*reduction, *state, *output)]
             }
             Kernel::MatMul { dtype } => vec![matmul::shader(*dtype, is_software)],
+            Kernel::Source(source) => {
+                vec![Shader { source: source.wgsl.clone().unwrap_or_default(), reads: source.operands }]
+            }
             Kernel::Copy { dtype } => vec![copy::copy_shader(*dtype)],
         };
         Rendered { shaders, kernel: kernel.clone(), is_software }
@@ -125,6 +128,7 @@ impl Rendered {
             Kernel::Combine { state, .. } => state::combine_launch(*state, arguments),
             Kernel::Finish { output, .. } => state::finish_launch(*output, arguments),
             Kernel::MatMul { dtype } => matmul::launch(*dtype, self.is_software, arguments),
+            Kernel::Source(source) => source_launch(source.operands, arguments),
             Kernel::Copy { dtype } => copy::copy_launch(*dtype, arguments),
         }
     }
@@ -168,6 +172,20 @@ fn map_launch(map: &MapKernel, arguments: &Arguments) -> Result<Launch, LaunchEr
         params,
         invocations: invocations(elements, dtype),
     };
+    Ok(Launch { passes: vec![pass], ..Launch::default() })
+}
+
+/// An invocation for each element of the output.
+fn source_launch(operands: usize, arguments: &Arguments) -> Result<Launch, LaunchError> {
+    let found = arguments.operands.len();
+    if found != operands {
+        return Err(LaunchError::Operands { found, needed: operands });
+    }
+    let shape = arguments.output.shape();
+    let mut params = vec![0, shape.elements() as u32, shape.len() as u32];
+    params.extend(shape.iter().map(|&extent| extent as u32));
+    let reads = (0..operands).map(Slot::Operand).collect();
+    let pass = Pass { shader: 0, reads, write: Slot::Output, params, invocations: shape.elements() };
     Ok(Launch { passes: vec![pass], ..Launch::default() })
 }
 
