@@ -1,6 +1,8 @@
 //! Kernels that a third party wrote, in WGSL and CUDA C++, on lavapipe and on the emulated CUDA driver: right values,
 //! compilers' messages before anything runs, and what a kernel that leaves its block comes to.
 
+#![cfg(all(feature = "cuda", feature = "wgpu", unix))]
+
 mod emulated;
 
 use std::sync::Arc;

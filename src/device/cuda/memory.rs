@@ -71,6 +71,11 @@ impl CudaMemory {
         Ok(start + (block.layout.offset * block.layout.dtype.size()) as u64)
     }
 
+    /// The most bytes that were in use at one time.
+    pub(super) fn peak(&self) -> usize {
+        self.capacity.peak()
+    }
+
     /// The context and the address of a block that lies on any card, if it does.
     pub(super) fn on_any_card(block: &Block) -> Option<(Arc<Context>, u64)> {
         let storage = block.buffer.downcast::<CudaStorage>()?;

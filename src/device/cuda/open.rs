@@ -122,6 +122,11 @@ impl CudaDevice {
             memory,
         })
     }
+
+    /// The most bytes of its memory that were in use at one time, what waited for reuse included.
+    pub fn memory_peak(&self) -> usize {
+        self.memory.source().peak()
+    }
 }
 
 /// The card's compute capability: 90 is 9.0.
