@@ -1,8 +1,8 @@
 //! Workers around the reactor.
 //!
-//! Workers of the host's lane, one worker for every other device, and one each for the disk's reader and writer call the
-//! reactor themselves, behind one lock: report what finished, take what is next. A device's worker takes several steps
-//! at once, submits all of them, and waits for the device once.
+//! Workers of the host's lane, and one worker for every [other lane](crate::steps::Lanes) (a device's kernels, large copies
+//! to it and from it, the disk's writer and its reader), call the reactor themselves, behind one lock: report what finished,
+//! take what is next. A device's worker takes several steps at once, submits all of them, and waits for the device once.
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;

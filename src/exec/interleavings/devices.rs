@@ -7,7 +7,8 @@ use crate::collections::Array;
 use crate::collections::array::Over;
 use crate::device::sim::{Fault, FaultPlan};
 use crate::exec::{Control, ExecError};
-use crate::steps::StepKind;
+use crate::machine::DeviceId;
+use crate::steps::{LaneOf, StepKind};
 
 const GPU: &str = "gpu";
 
@@ -30,6 +31,29 @@ fn transfers() {
         assert!(plan.steps.iter().any(|step| step.kind == StepKind::Transfer));
         let outcome = stage.run(&plan, &Control::new()).unwrap();
         assert_eq!(outcome.results[0].array().unwrap().to_vec::<f64>().unwrap(), [64.0]);
+        drop((outcome, plan));
+        stage.end();
+    });
+}
+
+/// So large that the ways to the device and from it have workers of their own.
+#[test]
+fn large_transfers() {
+    const ELEMENTS: usize = 1 << 17;
+    explore(NEVER, || {
+        let stage = on_gpu(1, FaultPlan::none());
+        let x = Array::arange(0.0, 1.0, 2 * ELEMENTS).rechunk(&[ELEMENTS]);
+        let there = annotate(asking("device", GPU), || &x * 2.0);
+        let back = annotate(asking("device", "cpu"), || (&there + 1.0).max(&Over::all()));
+        let plan = stage.plan(&[array(&back)]);
+        let lanes = plan.lanes();
+        let way = |kind: fn(DeviceId) -> LaneOf| {
+            plan.steps.iter().filter(|step| lanes.of(lanes.of_step(step)) == kind(DeviceId(1))).count()
+        };
+        assert_eq!((way(LaneOf::In), way(LaneOf::Out)), (2, 2), "{plan}");
+        let outcome = stage.run(&plan, &Control::new()).unwrap();
+        let largest = 2.0 * (2 * ELEMENTS - 1) as f64 + 1.0;
+        assert_eq!(outcome.results[0].array().unwrap().to_vec::<f64>().unwrap(), [largest]);
         drop((outcome, plan));
         stage.end();
     });
