@@ -202,6 +202,12 @@ fn devices_say_why_a_card_is_not_usable() {
     let blind = card.outcrop(&["devices"], &[("OUTCROP_NVRTC", nothing.to_str().unwrap())]);
     let why = state(&blind.stdout).unwrap();
     assert!(why.contains("not usable") && why.contains("nothing.so"), "{why}");
+    // A library of the driver's name that has none of its functions.
+    let old = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(emulated::nvrtc(), old.path().join("libcuda.so.1")).unwrap();
+    let other = card.outcrop(&["devices"], &[("LD_LIBRARY_PATH", old.path().to_str().unwrap())]);
+    let told = other.stdout + &other.stderr;
+    assert!(other.code == 0 && told.contains("has no function cu"), "{told}");
     let hidden = card.outcrop(&["devices"], &[("CUDA_VISIBLE_DEVICES", "7")]);
     assert!(!hidden.stdout.contains("gpu0"), "{}", hidden.stdout);
 }

@@ -29,7 +29,7 @@ pub enum DriverError {
 }
 
 /// Every function of the driver that the backend calls.
-const FUNCTIONS: [&str; 37] = [
+const FUNCTIONS: [&str; 38] = [
     "cuCtxSetCurrent",
     "cuDeviceCanAccessPeer",
     "cuDeviceGet",
@@ -66,6 +66,7 @@ const FUNCTIONS: [&str; 37] = [
     "cuModuleLoadData",
     "cuModuleUnload",
     "cuStreamCreate",
+    "cuStreamDestroy_v2",
     "cuStreamSynchronize",
 ];
 
