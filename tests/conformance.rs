@@ -98,19 +98,6 @@ mod wgpu {
         (Family::Copy, 80),
     ];
 
-    /// With `i64` and `f64`.
-    const WGPU_64: Least = [
-        (Family::Unary, 714),
-        (Family::Binary, 889),
-        (Family::Cast, 448),
-        (Family::Fused, 24),
-        (Family::Made, 54),
-        (Family::Stencil, 48),
-        (Family::Reduction, 532),
-        (Family::MatMul, 80),
-        (Family::Copy, 80),
-    ];
-
     #[test]
     fn the_software_adapter() {
         let mut device = match open_adapter("gpu0", &Selector::Software, 64 << 20) {
@@ -123,8 +110,9 @@ mod wgpu {
         };
         let name = format!("wgpu, {}", device.adapter_name());
         let is_long = device.dtypes().contains(&DType::I64) && device.dtypes().contains(&DType::F64);
-        let least = if is_long { &WGPU_64 } else { &WGPU };
-        held_to(least, &name, &Subject::of_wgpu(&device, device.dtypes()));
+        let least = if is_long { &HOST } else { &WGPU };
+        let all = held_to(least, &name, &Subject::of_wgpu(&device, device.dtypes()));
+        assert!(!is_long || all.lacking == 0);
         held_to(&WGPU, &format!("{name}, 32 bits"), &Subject::of_wgpu(&device, &WGPU_DTYPES));
         device.treat_as_hardware();
         let subject = Subject::of_wgpu(&device, device.dtypes());

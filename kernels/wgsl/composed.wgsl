@@ -13,55 +13,44 @@ fn oc_log2(x: f32) -> f32 {
 fn oc_log10(x: f32) -> f32 { return oc_log(x) * 0.4342944819f; }
 
 fn oc_exp2(x: f32) -> f32 {
-    if (oc_isnan_f32(x)) { return x; }
     let bounded = clamp(x, -160.0f, 130.0f);
-    let whole = round(bounded);
-    let half = i32(whole) / 2;
-    let rest = i32(whole) - half;
-    let scale = bitcast<f32>(u32(half + 127) << 23u) * oc_exp((bounded - whole) * 0.6931471806f);
-    return scale * bitcast<f32>(u32(rest + 127) << 23u);
+    let k = floor(bounded + 0.5f);
+    let y = oc_scale(oc_exp_m1_near((bounded - k) * 0.6931472f) + 1.0f, i32(k));
+    return oc_exp_edge(x, y, 0u);
+}
+
+fn oc_expm1(x: f32) -> f32 {
+    let p = oc_exp_m1_reduced(clamp(x, -25.0f, 89.0f));
+    let k = i32(p.y);
+    let scale = oc_power_of_two(min(k, 127));
+    let y = select(fma(p.x, scale, scale - 1.0f), oc_scale(p.x + 1.0f, k), k > 30);
+    // The sums lose the sign of -0.
+    return oc_exp_edge(x, select(y, x, x == 0.0f), 0xbf800000u);
 }
 
 // Kahan's: the rounding of 1 + x cancels in the quotient.
 fn oc_log1p(x: f32) -> f32 {
-    let u = oc_hidden(1.0f + x);
+    let u = oc_hidden_f32(1.0f + x);
     if (u == 1.0f || bitcast<u32>(x) == 0x7f800000u) { return x; }
     return oc_log(u) * (x / (u - 1.0f));
 }
 
-// By its series near 0, where exp(x) - 1 loses digits.
-fn oc_expm1(x: f32) -> f32 {
-    if (abs(x) < 0.35f) {
-        var s = 1.984126984e-4f;
-        s = fma(s, x, 1.388888889e-3f);
-        s = fma(s, x, 8.333333333e-3f);
-        s = fma(s, x, 4.166666667e-2f);
-        s = fma(s, x, 1.666666667e-1f);
-        s = fma(s, x, 0.5f);
-        return fma(s * x, x, x);
-    }
-    return oc_exp(x) - 1.0f;
+// Half of e to the a, 0 <= a.
+fn oc_half_exp(a: f32) -> f32 {
+    let p = oc_exp_m1_reduced(min(a, 91.0f));
+    return oc_scale(p.x + 1.0f, i32(p.y) - 1);
 }
 
 fn oc_sinh(x: f32) -> f32 {
     let a = abs(x);
-    var size: f32;
-    if (a < 10.0f) {
-        let e = oc_expm1(a);
-        size = 0.5f * (e + e / (e + 1.0f));
-    } else {
-        let root = oc_exp(0.5f * a);
-        size = (0.5f * root) * root;
-    }
-    return select(size, -size, x < 0.0f);
+    let e = oc_expm1(min(a, 10.0f));
+    let size = select(0.5f * (e + e / (e + 1.0f)), oc_half_exp(a), a > 10.0f);
+    let signed = (bitcast<u32>(size) & 0x7fffffffu) | (bitcast<u32>(x) & 0x80000000u);
+    return select(x, bitcast<f32>(signed), oc_isfinite_f32(x));
 }
 
 fn oc_cosh(x: f32) -> f32 {
-    let a = abs(x);
-    if (a < 10.0f) {
-        let e = oc_exp(a);
-        return 0.5f * (e + 1.0f / e);
-    }
-    let root = oc_exp(0.5f * a);
-    return (0.5f * root) * root;
+    let half = oc_half_exp(abs(x));
+    let size = half + 0.25f / half;
+    return select(bitcast<f32>(bitcast<u32>(x) & 0x7fffffffu), size, oc_isfinite_f32(x));
 }

@@ -20,12 +20,16 @@ const OC_LOG2_E: f32 = 1.442695;
 
 // e to the x; 2 ulp.
 fn oc_exp(x: f32) -> f32 {
+    let p = oc_exp_m1_reduced(clamp(x, -104.0, 89.0));
+    return oc_exp_edge(x, oc_scale(p.x + 1.0, i32(p.y)), 0u);
+}
+
+// `value`, or what exponentials make of NaN, inf and -inf: NaN, inf, and `below`.
+fn oc_exp_edge(x: f32, value: f32, below: u32) -> f32 {
     let b = bitcast<u32>(x);
     let m = b & OC_MAGNITUDE;
-    let p = oc_exp_m1_reduced(clamp(x, -104.0, 89.0));
-    let y = bitcast<u32>(oc_scale(p.x + 1.0, i32(p.y)));
-    let edge = select(select(OC_INF, 0u, b > OC_SIGN), b | OC_NAN, m > OC_INF);
-    return bitcast<f32>(select(y, edge, m >= OC_INF));
+    let edge = select(select(OC_INF, below, b > OC_SIGN), b | OC_NAN, m > OC_INF);
+    return bitcast<f32>(select(bitcast<u32>(value), edge, m >= OC_INF));
 }
 
 // log x; 1 ulp; -inf at zeros, NaN below.
@@ -45,24 +49,23 @@ fn oc_log(x: f32) -> f32 {
     return bitcast<f32>(select(high, low, is_zero || b > OC_SIGN));
 }
 
-// sin x; 2.5 ulp for |x| <= 1e4, absolute error growing beyond.
+// sin x; 2 ulp.
 fn oc_sin(x: f32) -> f32 {
     let p = oc_sin_cos(x);
-    let y = oc_turn(p.xy, u32(i32(p.z)));
+    let y = oc_turn(p, 0u);
     return oc_finite_or_nan(x, select(bitcast<u32>(y), bitcast<u32>(x), x == 0.0));
 }
 
-// cos x; 2.5 ulp for |x| <= 1e4, absolute error growing beyond.
+// cos x; 2 ulp.
 fn oc_cos(x: f32) -> f32 {
-    let p = oc_sin_cos(x);
-    return oc_finite_or_nan(x, bitcast<u32>(oc_turn(p.xy, u32(i32(p.z)) + 1u)));
+    return oc_finite_or_nan(x, bitcast<u32>(oc_turn(oc_sin_cos(x), 1u)));
 }
 
-// tan x; 3.5 ulp for |x| <= 1e4.
+// tan x; 3.5 ulp.
 fn oc_tan(x: f32) -> f32 {
     let p = oc_sin_cos(x);
-    let is_odd = (i32(p.z) & 1) != 0;
-    let y = oc_quotient(select(p.x, -p.y, is_odd), select(p.y, p.x, is_odd));
+    let is_odd = (p.quadrant & 1u) != 0u;
+    let y = oc_quotient(select(p.sin, -p.cos, is_odd), select(p.cos, p.sin, is_odd));
     return oc_finite_or_nan(x, select(bitcast<u32>(y), bitcast<u32>(x), x == 0.0));
 }
 
@@ -205,13 +208,17 @@ fn oc_pow(x: f32, y: f32) -> f32 {
 // (e^r - 1, k) with x = k * log 2 + r. The first part of log 2 has 10 bits: its product with k is exact.
 fn oc_exp_m1_reduced(x: f32) -> vec2<f32> {
     let k = floor(fma(x, OC_LOG2_E, 0.5));
-    let r = fma(-k, -0.00021219444, fma(-k, 0.6933594, x));
+    return vec2<f32>(oc_exp_m1_near(fma(-k, -0.00021219444, fma(-k, 0.6933594, x))), k);
+}
+
+// e^r - 1 for |r| <= log 2 / 2.
+fn oc_exp_m1_near(r: f32) -> f32 {
     var p = fma(r, 0.00019875691, 0.0013981999);
     p = fma(r, p, 0.008333452);
     p = fma(r, p, 0.041665796);
     p = fma(r, p, 0.16666666);
     p = fma(r, p, 0.5);
-    return vec2<f32>(fma(p * r, r, r), k);
+    return fma(p * r, r, r);
 }
 
 // 2 to the k, -126 <= k <= 127.
@@ -235,24 +242,70 @@ fn oc_split(b: u32) -> vec2<f32> {
     return vec2<f32>(mantissa, f32(i32(biased >> 23u) - select(127, 127 + 149, is_small)));
 }
 
-// sin r, cos r and k with x = k * pi/2 + r. pi/2 in four parts, of which the first three have at most 11 bits:
-// their products with k are exact for |k| < 2^13, hence the limit of 1e4.
-fn oc_sin_cos(x: f32) -> vec3<f32> {
-    let finite = clamp(x, -1e9, 1e9);
-    let k = floor(fma(finite, 0.63661975, 0.5));
-    var r = fma(-k, 1.5703125, finite);
+// x = k * pi/2 + high + low, k modulo 4.
+struct OcAngle { high: f32, low: f32, quadrant: u32 }
+
+// Up to 1e4 pi/2 is taken in four parts, of which the first three have at most 11 bits: their products with k are
+// exact for |k| < 2^13.
+fn oc_near_angle(x: f32) -> OcAngle {
+    let k = floor(fma(x, 0.63661975, 0.5));
+    var r = fma(-k, 1.5703125, x);
     r = fma(-k, 0.0004837513, r);
     r = fma(-k, 7.5495336e-08, r);
-    r = fma(-k, 2.563344e-12, r);
+    return OcAngle(fma(-k, 2.563344e-12, r), 0.0, u32(i32(k)) & 3u);
+}
+
+// Beyond, after Payne and Hanek ("Radian reduction for trigonometric functions", 1983): of x = M * 2^e only 96 bits of
+// 2/pi matter, from the one that makes 2 of M's lowest bit; what is above makes multiples of 4, and what is below less
+// than 2^-70. For finite |x| >= 1.
+fn oc_far_angle(x: f32) -> OcAngle {
+    let b = bitcast<u32>(x);
+    let mantissa = (b & 0x7fffffu) | 0x800000u;
+    let start = ((b >> 23u) & 0xffu) - 88u;
+    let c = oc_product(mantissa, oc_two_over_pi(start + 64u));
+    let d = oc_product(mantissa, oc_two_over_pi(start + 32u));
+    let middle = d.x + c.y;
+    let upper = mantissa * oc_two_over_pi(start) + d.y + select(0u, 1u, middle < c.y);
+    // Two bits of quadrant and 64 of the fraction; past a half it counts from the next quadrant.
+    var first = (upper << 2u) | (middle >> 30u);
+    var second = (middle << 2u) | (c.x >> 30u);
+    let is_past = first >= 0x80000000u;
+    let quadrant = (upper >> 30u) + select(0u, 1u, is_past);
+    if (is_past) {
+        second = 0u - second;
+        first = ~first + select(0u, 1u, second == 0u);
+    }
+    let is_tiny = first == 0u;
+    first = select(first, second, is_tiny);
+    second = select(second, 0u, is_tiny);
+    let zeros = countLeadingZeros(first);
+    let digits = select((first << zeros) | (second >> (32u - zeros)), first, zeros == 0u);
+    let scale = oc_power_of_two(-i32(zeros) - select(32, 64, is_tiny));
+    let head = f32(digits >> 8u) * 256.0;
+    let r = oc_two_product(head * scale, OC_HALF_PI);
+    let low = fma(f32(digits & 0xffu) * scale, OC_HALF_PI, fma(head * scale, OC_HALF_PI_LOW, r.y));
+    let is_negative = is_past != (b > OC_SIGN);
+    let sign = select(1.0, -1.0, is_negative);
+    return OcAngle(sign * r.x, sign * low, select(quadrant, 4u - quadrant, b > OC_SIGN) & 3u);
+}
+
+// sin r, cos r and k with x = k * pi/2 + r.
+struct OcSinCos { sin: f32, cos: f32, quadrant: u32 }
+fn oc_sin_cos(x: f32) -> OcSinCos {
+    let m = bitcast<u32>(x) & OC_MAGNITUDE;
+    var angle = oc_near_angle(clamp(x, -1e4, 1e4));
+    if (m > 0x461c4000u && m < OC_INF) { angle = oc_far_angle(x); }
+    let r = angle.high;
     let z = r * r;
     let s = fma(z * r, fma(z, fma(z, -0.00019495048, 0.008332011), -0.16666652), r);
     let c = fma(z, fma(z, fma(z, fma(z, 2.4411222e-05, -0.0013887126), 0.04166664), -0.5), 1.0);
-    return vec3<f32>(s, c, k);
+    return OcSinCos(fma(angle.low, c, s), fma(-angle.low, s, c), angle.quadrant);
 }
 
-// The sine of r + quadrant * pi/2, of (sin r, cos r).
-fn oc_turn(sin_cos: vec2<f32>, quadrant: u32) -> f32 {
-    let value = select(sin_cos.x, sin_cos.y, (quadrant & 1u) != 0u);
+// The sine of r + (quadrant + turn) * pi/2.
+fn oc_turn(p: OcSinCos, turn: u32) -> f32 {
+    let quadrant = p.quadrant + turn;
+    let value = select(p.sin, p.cos, (quadrant & 1u) != 0u);
     return bitcast<f32>(bitcast<u32>(value) ^ ((quadrant & 2u) << 30u));
 }
 

@@ -79,7 +79,7 @@ impl<'a> Subject<'a> {
     fn state_class(&self) -> StateClass {
         match self.class {
             Class::Host | Class::Cuda => StateClass::Double,
-            Class::Wgpu(_) => StateClass::PairOfSingles,
+            Class::Wgpu(_) => StateClass::Pair,
         }
     }
 }

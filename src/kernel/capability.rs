@@ -3,11 +3,9 @@
 use crate::dtype::DType;
 use crate::graph::device_source::DeviceSource;
 use crate::graph::expr::{Expr, NodeOp};
-use crate::graph::expr_ops::{BinaryOp, UnaryOp};
 use crate::graph::op::Reduction;
 use crate::kernel::Kernel;
 use crate::kernel::cuda::CUDA_INPUTS_MAX;
-use crate::kernel::render::is_two;
 
 /// Inputs that a kernel on wgpu may have: with output and parameters 16 storage buffers, which every device
 /// that is opened has.
@@ -55,44 +53,25 @@ pub fn wgpu_kernel_lack(kernel: &Kernel, dtypes: &[DType]) -> Option<String> {
     }
 }
 
-/// What keeps a wgpu device that computes with `dtypes` from an expression: "exp of f64", "element type i64".
+/// What keeps a wgpu device that computes with `dtypes` from an expression: "element type i64".
 pub fn wgpu_lack(expr: &Expr, dtypes: &[DType]) -> Option<String> {
     expr.nodes().iter().find_map(|node| {
         type_lack(node.dtype, dtypes).or_else(|| match &node.op {
-            NodeOp::Unary(op, a) => {
-                let dtype = expr.node(*a).dtype;
-                (dtype == DType::F64 && !unary_of_f64(*op)).then(|| lack(op.name(), dtype))
-            }
-            NodeOp::Binary(BinaryOp::Power, _, b) if is_two(expr, *b) => None,
-            NodeOp::Binary(op, a, _) => {
-                let dtype = expr.node(*a).dtype;
-                (dtype == DType::F64 && !binary_of_f64(*op)).then(|| lack(op.name(), dtype))
-            }
-            NodeOp::Random { distribution, .. } => {
-                (node.dtype != DType::F32).then(|| lack(distribution.name(), node.dtype))
+            NodeOp::Random { distribution, .. } if !node.dtype.is_float() => {
+                Some(format!("{} of {}", distribution.name(), node.dtype))
             }
             _ => None,
         })
     })
 }
 
-/// What keeps a wgpu device that computes with `dtypes` from a reduction of values of type `value`.
-///
-/// States are pairs of `f32`: they have neither the range nor the 53 bits of `f64`, so `f64` values are
-/// lacking save for the smallest and largest. Sums of integers are `i64`, means of integers `f64`.
+/// What keeps a wgpu device that computes with `dtypes` from a reduction of values of type `value`. Sums of integers
+/// are `i64`, means of integers `f64`.
 pub fn wgpu_reduction_lack(reduction: Reduction, value: DType, dtypes: &[DType]) -> Option<String> {
-    let paired = !matches!(reduction, Reduction::Min | Reduction::Max | Reduction::Count { .. });
-    if paired && value == DType::F64 {
-        return Some(lack(reduction.name(), value));
-    }
     match reduction {
         Reduction::Count { .. } => type_lack(value, dtypes),
         _ => type_lack(value, dtypes).or_else(|| type_lack(reduction.result(value), dtypes)),
     }
-}
-
-fn lack(name: &str, dtype: DType) -> String {
-    format!("{name} of {dtype}")
 }
 
 fn type_lack(dtype: DType, dtypes: &[DType]) -> Option<String> {
@@ -101,16 +80,4 @@ fn type_lack(dtype: DType, dtypes: &[DType]) -> Option<String> {
 
 fn inputs_lack(inputs: usize, most: usize) -> Option<String> {
     (inputs > most).then(|| format!("more than {most} inputs in one kernel ({inputs})"))
-}
-
-/// WGSL's functions of `f64` compile and are silently as inaccurate as `f32`, or wrong: only what is exact
-/// or correctly rounded is used.
-fn unary_of_f64(op: UnaryOp) -> bool {
-    use UnaryOp::*;
-    matches!(op, Negative | Abs | Sign | Sqrt | Floor | Ceil | Round | Trunc | IsNan | IsInf | IsFinite)
-}
-
-fn binary_of_f64(op: BinaryOp) -> bool {
-    use BinaryOp::*;
-    op.is_comparison() || matches!(op, Add | Subtract | Multiply | Divide | Minimum | Maximum)
 }

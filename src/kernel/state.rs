@@ -10,9 +10,9 @@ use crate::shape::Shape;
 pub enum StateClass {
     /// 64-bit floats: host, simulated devices, CUDA.
     Double,
-    /// Unevaluated sums of two `f32` (a high and a low part), for devices whose `f64` is absent or slow:
-    /// wgpu.
-    PairOfSingles,
+    /// Unevaluated sums of two floats (a high and a low part), for devices whose `f64` is absent, slow, or not
+    /// held to IEEE 754: wgpu. Of two `f32`, and of two `f64` where the values are.
+    Pair,
 }
 
 /// Planes and type of a state. The planes are its first axis.
@@ -29,7 +29,7 @@ pub struct StateSpec {
 impl StateSpec {
     /// The state of folding values of type `value`.
     ///
-    /// | reduction | `Double` | `PairOfSingles` |
+    /// | reduction | `Double` | `Pair` |
     /// |---|---|---|
     /// | sum of floats | sum | sum (2) |
     /// | sum of integers | sum, `i64` | sum, `i64` |
@@ -40,7 +40,8 @@ impl StateSpec {
     pub fn new(class: StateClass, reduction: Reduction, value: DType) -> Self {
         let (float, width) = match class {
             StateClass::Double => (DType::F64, 1),
-            StateClass::PairOfSingles => (DType::F32, 2),
+            StateClass::Pair if value == DType::F64 => (DType::F64, 2),
+            StateClass::Pair => (DType::F32, 2),
         };
         let (planes, dtype) = match reduction {
             Reduction::Sum if value.is_float() => (width, float),
@@ -48,7 +49,7 @@ impl StateSpec {
             Reduction::Mean => (2 * width, float),
             Reduction::Var { .. } | Reduction::Std { .. } => (3 * width, float),
             Reduction::Min | Reduction::Max => (1, value),
-            Reduction::Count { .. } if class == StateClass::PairOfSingles => (1, DType::U32),
+            Reduction::Count { .. } if class == StateClass::Pair => (1, DType::U32),
             Reduction::Count { .. } => (1, DType::I64),
         };
         StateSpec { class, planes, dtype }

@@ -45,7 +45,7 @@ pub fn lack(device: &DeviceInfo, layer: &Layer) -> Option<String> {
 pub fn state_class(backend: Backend) -> StateClass {
     match backend {
         Backend::Host | Backend::Sim | Backend::Cuda => StateClass::Double,
-        Backend::Wgpu => StateClass::PairOfSingles,
+        Backend::Wgpu => StateClass::Pair,
     }
 }
 

@@ -231,9 +231,9 @@ fn nan_and_nothing() {
 
 #[test]
 fn a_state_of_pairs_of_singles_is_refused() {
-    let state = StateSpec::new(StateClass::PairOfSingles, Reduction::Mean, DType::F32);
+    let state = StateSpec::new(StateClass::Pair, Reduction::Mean, DType::F32);
     let kernel = Kernel::Combine { reduction: Reduction::Mean, state };
     let error = Host::new(None).compiler().compile(&kernel).err().map(|error| error.to_string());
-    assert!(error.is_some_and(|message| message.contains("pairs of singles")));
+    assert!(error.is_some_and(|message| message.contains("sums of two")));
     let _ = dense(DType::F32, [0].into(), &[]);
 }

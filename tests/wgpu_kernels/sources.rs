@@ -70,7 +70,7 @@ fn what_a_device_without_64_bits_may_do_needs_no_extension() {
             if matches!(reduction, Reduction::Count { .. }) && dtype != DType::I32 {
                 continue;
             }
-            let state = StateSpec::new(StateClass::PairOfSingles, reduction, dtype);
+            let state = StateSpec::new(StateClass::Pair, reduction, dtype);
             let map = map(NodeOp::Input(0), &[dtype], dtype);
             kernels.push(Kernel::Fold { map, reduction, axes: vec![0, 1], state });
             kernels.push(Kernel::Combine { reduction, state });

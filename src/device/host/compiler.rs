@@ -125,9 +125,7 @@ impl HostProgram {
 fn doubles(state: StateSpec) -> Result<StateSpec, String> {
     match state.class {
         StateClass::Double => Ok(state),
-        StateClass::PairOfSingles => {
-            Err("the host keeps states in doubles, not in pairs of singles".to_owned())
-        }
+        StateClass::Pair => Err("the host keeps states as doubles, not as sums of two".to_owned()),
     }
 }
 

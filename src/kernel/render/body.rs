@@ -9,7 +9,7 @@ use std::fmt::Write;
 use super::arguments::ParamLayout;
 use super::cast::cast;
 use super::element::{literal, load, value_type};
-use super::functions::{binary, unary};
+use super::functions::{binary, suffix, unary};
 use super::library::Library;
 use crate::dtype::{DType, Scalar};
 use crate::graph::expr::{Expr, NodeId, NodeOp};
@@ -128,7 +128,7 @@ impl Writer<'_> {
                 self.line(format_args!("let r{at} = params[{origin}] + i{axis};"));
                 cast(DType::U32, dtype, &format!("r{at}"))
             }
-            NodeOp::Random { seed, distribution } => self.random(*seed, *distribution),
+            NodeOp::Random { seed, distribution } => self.random(*seed, *distribution, dtype),
             NodeOp::Unary(op, a) => unary(*op, of(*a), &name(*a), self.library),
             NodeOp::Binary(BinaryOp::Power, a, b) if is_two(expr, *b) => {
                 binary(BinaryOp::Multiply, of(*a), &name(*a), &name(*a), self.library)
@@ -190,8 +190,8 @@ impl Writer<'_> {
         }
     }
 
-    fn random(&mut self, seed: u64, distribution: Distribution) -> String {
-        self.library.add_random();
+    fn random(&mut self, seed: u64, distribution: Distribution, dtype: DType) -> String {
+        self.library.add_random(dtype);
         self.needs_index = true;
         let mut position = "vec2u()".to_owned();
         for (axis, extent) in self.map.shape.iter().enumerate() {
@@ -199,7 +199,8 @@ impl Writer<'_> {
             position = format!("oc_position({position}, {extent}u, {at})");
         }
         let (low, high) = (seed as u32, (seed >> 32) as u32);
-        format!("oc_{}({position}, vec2u({low}u, {high}u))", distribution.name())
+        let name = distribution.name();
+        format!("oc_{name}{}({position}, vec2u({low}u, {high}u))", suffix(dtype))
     }
 }
 

@@ -11,7 +11,7 @@ use super::state::{add, family, gets};
 use super::{Launch, Pass, Shader, Slot, WORKGROUP, bindings, fill, items_shader, lanes, unravel};
 use crate::dtype::DType;
 use crate::graph::op::Reduction;
-use crate::kernel::{Arguments, MapKernel, StateSpec};
+use crate::kernel::{Arguments, MapKernel, StateClass, StateSpec};
 use crate::shape::Region;
 
 /// Elements that one invocation folds at most.
@@ -29,7 +29,7 @@ pub(super) fn fold_shaders(map: &MapKernel, reduction: Reduction, axes: &[usize]
         return vec![count_shader(map, bins)];
     }
     let value = map.expr.output_dtype(0);
-    let state = StateSpec::new(crate::kernel::StateClass::PairOfSingles, reduction, value);
+    let state = StateSpec::new(StateClass::Pair, reduction, value);
     let mut library = Library::default();
     let family = family(reduction, state, &mut library);
     let planes = vec![state.dtype; state.planes];

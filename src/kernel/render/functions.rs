@@ -35,8 +35,8 @@ pub(super) fn unary(op: UnaryOp, dtype: DType, x: &str, library: &mut Library) -
         Sqrt => format!("sqrt({x})"),
         Abs | Floor | Ceil | Round | Trunc => x.to_owned(),
         _ => {
-            library.add_math();
-            format!("oc_{}({x})", op.name())
+            library.add_unary(op, dtype);
+            format!("oc_{}{}({x})", op.name(), suffix(dtype))
         }
     }
 }
@@ -69,21 +69,23 @@ pub(super) fn binary(op: BinaryOp, dtype: DType, a: &str, b: &str, library: &mut
             wrapped(dtype, format!("oc_{}_{}({a}, {b})", op.name(), value_type(dtype)))
         }
         (FloorDivide | Remainder, _) => {
-            library.add_float_division();
-            format!("oc_{}({a}, {b})", op.name())
+            library.add_binary(op, dtype);
+            format!("oc_{}_{dtype}({a}, {b})", op.name())
         }
-        (Power, _) => {
-            library.add_math();
-            format!("oc_pow({a}, {b})")
-        }
-        (Atan2 | Hypot, _) => {
-            library.add_math();
-            format!("oc_{}({a}, {b})", op.name())
+        (Power | Atan2 | Hypot, _) => {
+            library.add_binary(op, dtype);
+            let name = if op == Power { "pow" } else { op.name() };
+            format!("oc_{name}{}({a}, {b})", suffix(dtype))
         }
         (Add | Subtract | Multiply | Divide | And | Or | Xor, _) => {
             wrapped(dtype, format!("({a} {} {b})", symbol(op)))
         }
     }
+}
+
+/// What the names of a float type's functions end with.
+pub(super) fn suffix(dtype: DType) -> &'static str {
+    if dtype == DType::F64 { "_f64" } else { "" }
 }
 
 fn symbol(op: BinaryOp) -> &'static str {

@@ -5,16 +5,26 @@ use std::collections::BTreeSet;
 use super::element::value_type;
 use super::fill;
 use crate::dtype::DType;
+use crate::graph::expr_ops::{BinaryOp, UnaryOp};
 
-/// Families of functions, in the order in which they are written out.
+/// Families of functions, in the order in which they are written out. All of `f32` are one; those of `f64` are
+/// longer, and apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Family {
     Bits(DType),
     Integer(DType),
-    Math,
-    FloatDivision,
-    Random,
-    Pair,
+    Pair(DType),
+    Product,
+    TwoOverPi,
+    Single,
+    ExpDouble,
+    LogDouble,
+    AngleDouble,
+    ArcDouble,
+    PowerDouble,
+    Division(DType),
+    Philox,
+    Random(DType),
 }
 
 /// The families that a kernel needs.
@@ -25,7 +35,7 @@ impl Library {
     /// `oc_isnan_…`, `oc_isinf_…`, `oc_isfinite_…`, by the bits: WGSL lets compilers assume that there are
     /// neither NaNs nor infinities. And what else needs a function of its own in a float type.
     pub(super) fn add_bits(&mut self, dtype: DType) {
-        self.0.insert(Family::Bits(dtype));
+        self.add(Family::Bits(dtype));
     }
 
     /// `oc_floor_divide_…`, `oc_remainder_…`, `oc_power_…` of integers.
@@ -35,30 +45,58 @@ impl Library {
             DType::I16 => DType::I32,
             other => other,
         };
-        self.0.insert(Family::Integer(wide));
+        self.add(Family::Integer(wide));
     }
 
-    /// The functions of `f32`.
-    pub(super) fn add_math(&mut self) {
-        self.0.insert(Family::Math);
-        self.add_bits(DType::F32);
+    /// A function of a float that WGSL lacks, or has inexactly.
+    pub(super) fn add_unary(&mut self, op: UnaryOp, dtype: DType) {
+        use UnaryOp::*;
+        self.add(match op {
+            _ if dtype == DType::F32 => Family::Single,
+            Sin | Cos | Tan => Family::AngleDouble,
+            Asin | Acos | Atan => Family::ArcDouble,
+            Log | Log1p | Log2 | Log10 => Family::LogDouble,
+            _ => Family::ExpDouble,
+        });
     }
 
-    /// `oc_floor_divide` and `oc_remainder` of `f32`.
-    pub(super) fn add_float_division(&mut self) {
-        self.0.insert(Family::FloatDivision);
+    /// As [`Library::add_unary`], of two floats.
+    pub(super) fn add_binary(&mut self, op: BinaryOp, dtype: DType) {
+        self.add(match op {
+            BinaryOp::FloorDivide | BinaryOp::Remainder => Family::Division(dtype),
+            _ if dtype == DType::F32 => Family::Single,
+            BinaryOp::Atan2 => Family::ArcDouble,
+            _ => Family::PowerDouble,
+        });
     }
 
-    /// `oc_uniform` and `oc_normal`.
-    pub(super) fn add_random(&mut self) {
-        self.0.insert(Family::Random);
-        self.add_math();
+    /// `oc_position`, `oc_uniform…` and `oc_normal…`.
+    pub(super) fn add_random(&mut self, dtype: DType) {
+        self.add(Family::Random(dtype));
     }
 
-    /// Arithmetic on pairs of `f32`.
-    pub(super) fn add_pair(&mut self) {
-        self.0.insert(Family::Pair);
-        self.add_bits(DType::F32);
+    /// Arithmetic on sums of two floats.
+    pub(super) fn add_pair(&mut self, dtype: DType) {
+        self.add(Family::Pair(dtype));
+    }
+
+    fn add(&mut self, family: Family) {
+        use Family::*;
+        if !self.0.insert(family) {
+            return;
+        }
+        let needs: &[Family] = match family {
+            Bits(_) | Integer(_) | Product | TwoOverPi => &[],
+            Pair(dtype) | Division(dtype) => &[Bits(dtype)],
+            Single => &[Bits(DType::F32), Product, TwoOverPi],
+            ExpDouble | LogDouble | ArcDouble => &[Pair(DType::F64)],
+            AngleDouble => &[Pair(DType::F64), TwoOverPi],
+            PowerDouble => &[ExpDouble, LogDouble],
+            Philox => &[Product],
+            Random(DType::F64) => &[Philox, LogDouble, AngleDouble],
+            Random(_) => &[Philox, Single],
+        };
+        needs.iter().for_each(|&need| self.add(need));
     }
 
     /// The text of all of them.
@@ -69,24 +107,58 @@ impl Library {
 
 impl Family {
     fn source(self) -> String {
-        match self {
-            Family::Bits(DType::F64) => include_str!("../../../kernels/wgsl/bits_f64.wgsl").to_owned(),
-            Family::Bits(_) => include_str!("../../../kernels/wgsl/bits_f32.wgsl").to_owned(),
-            Family::Integer(dtype) => {
-                let text = match dtype {
-                    DType::U32 => include_str!("../../../kernels/wgsl/integer_unsigned.wgsl"),
-                    _ => include_str!("../../../kernels/wgsl/integer_signed.wgsl"),
-                };
-                fill(text, &[("T", value_type(dtype))])
-            }
-            Family::Math => {
-                let polynomials = include_str!("../../../kernels/wgsl/math.wgsl");
-                let composed = include_str!("../../../kernels/wgsl/composed.wgsl");
-                [polynomials, composed].concat()
-            }
-            Family::FloatDivision => include_str!("../../../kernels/wgsl/float_division.wgsl").to_owned(),
-            Family::Random => include_str!("../../../kernels/wgsl/random.wgsl").to_owned(),
-            Family::Pair => include_str!("../../../kernels/wgsl/pair.wgsl").to_owned(),
+        macro_rules! text {
+            ($name:literal) => {
+                include_str!(concat!("../../../kernels/wgsl/", $name, ".wgsl"))
+            };
         }
+        let text = match self {
+            Family::Bits(DType::F64) => text!("bits_f64"),
+            Family::Bits(_) => text!("bits_f32"),
+            Family::Integer(DType::U32) => return fill(text!("integer_unsigned"), &[("T", "u32")]),
+            Family::Integer(dtype) => return fill(text!("integer_signed"), &[("T", value_type(dtype))]),
+            Family::Pair(dtype) => return fill(text!("pair"), words(dtype)),
+            Family::Product => text!("product"),
+            Family::TwoOverPi => text!("two_over_pi"),
+            Family::Single => return [text!("math"), text!("composed")].concat(),
+            Family::ExpDouble => text!("exp_f64"),
+            Family::LogDouble => text!("log_f64"),
+            Family::AngleDouble => text!("angle_f64"),
+            Family::ArcDouble => text!("arc_f64"),
+            Family::PowerDouble => text!("power_f64"),
+            Family::Division(dtype) => return fill(text!("division"), words(dtype)),
+            Family::Philox => text!("philox"),
+            Family::Random(DType::F64) => text!("random_f64"),
+            Family::Random(_) => text!("random"),
+        };
+        text.to_owned()
+    }
+}
+
+/// A float type and its bits, as the templates name them.
+pub(super) fn words(dtype: DType) -> &'static [(&'static str, &'static str)] {
+    match dtype {
+        DType::F64 => &[
+            ("T", "f64"),
+            ("U", "u64"),
+            ("sign", "0x8000000000000000lu"),
+            ("magnitude", "0x7ffffffffffffffflu"),
+            ("infinity", "0x7ff0000000000000lu"),
+            ("nan", "0x7ff8000000000000lu"),
+            ("upper", "0xfffffffff8000000lu"),
+            ("one", "0x10000000000000lu"),
+            ("digits", "52"),
+        ],
+        _ => &[
+            ("T", "f32"),
+            ("U", "u32"),
+            ("sign", "0x80000000u"),
+            ("magnitude", "0x7fffffffu"),
+            ("infinity", "0x7f800000u"),
+            ("nan", "0x7fc00000u"),
+            ("upper", "0xfffff000u"),
+            ("one", "0x800000u"),
+            ("digits", "23"),
+        ],
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn family(reduction: Reduction, state: StateSpec, library: &mut Libra
     let ty = value_type(state.dtype);
     let fields: String = (0..state.planes).map(|p| format!("p{p}: {ty}, ")).collect();
     let text = match reduction {
-        Reduction::Sum if state.dtype == DType::F32 => include_str!("../../../kernels/wgsl/state_sum.wgsl"),
+        Reduction::Sum if state.dtype.is_float() => include_str!("../../../kernels/wgsl/state_sum.wgsl"),
         Reduction::Mean => include_str!("../../../kernels/wgsl/state_mean.wgsl"),
         Reduction::Var { .. } | Reduction::Std { .. } => {
             include_str!("../../../kernels/wgsl/state_moments.wgsl")
@@ -31,18 +31,18 @@ pub(super) fn family(reduction: Reduction, state: StateSpec, library: &mut Libra
         _ => BinaryOp::Add,
     };
     if is_paired(reduction, state) {
-        library.add_pair();
+        library.add_pair(state.dtype);
     }
     let join = binary(op, state.dtype, "a", "b", library);
     let identity = identity(reduction, state.dtype);
     format!("struct State {{ {fields}}}\n")
-        + &fill(text, &[("type", ty), ("identity", &identity), ("join", &join)])
+        + &fill(text, &[("T", ty), ("identity", &identity), ("join", &join)])
 }
 
-/// Whether the state is made of pairs of `f32`.
+/// Whether the state is made of sums of two floats.
 pub(super) fn is_paired(reduction: Reduction, state: StateSpec) -> bool {
     match reduction {
-        Reduction::Sum => state.dtype == DType::F32,
+        Reduction::Sum => state.dtype.is_float(),
         Reduction::Mean | Reduction::Var { .. } | Reduction::Std { .. } => true,
         Reduction::Min | Reduction::Max | Reduction::Count { .. } => false,
     }
@@ -73,13 +73,14 @@ pub(super) fn add(reduction: Reduction, state: StateSpec, dtype: DType, value: &
     }
     let pair = match dtype {
         DType::F32 => format!("vec2f({value}, 0.0f)"),
+        DType::F64 => format!("vec2<f64>({value}, 0.0lf)"),
         DType::Bool | DType::U8 | DType::I16 => format!("vec2f(f32({value}), 0.0f)"),
         // Both parts are exact.
-        DType::I32 => format!("oc_pair_sum(f32({value} >> 12u) * 4096.0f, f32({value} & 4095i))"),
-        DType::U32 => format!("oc_pair_sum(f32({value} >> 12u) * 4096.0f, f32({value} & 4095u))"),
+        DType::I32 => format!("oc_pair_sum_f32(f32({value} >> 12u) * 4096.0f, f32({value} & 4095i))"),
+        DType::U32 => format!("oc_pair_sum_f32(f32({value} >> 12u) * 4096.0f, f32({value} & 4095u))"),
         // The high part rounds to 24 bits; what it misses, at most 39 bits, follows.
         _ => format!(
-            "oc_pair_sum(f32({value} >> 24u) * 16777216.0f, \
+            "oc_pair_sum_f32(f32({value} >> 24u) * 16777216.0f, \
              f32(({value} >> 24u) - i64(f32({value} >> 24u))) * 16777216.0f + f32({value} & 16777215li))"
         ),
     };
@@ -135,7 +136,7 @@ pub(super) fn finish_shader(reduction: Reduction, state: StateSpec, output: DTyp
     let mut library = Library::default();
     let family = family(reduction, state, &mut library);
     let ty = value_type(output);
-    let result = result(reduction, output);
+    let result = result(reduction, state.dtype, output);
     let gets = gets(1, state, "params[1]");
     let item = format!("{gets}fn item_at(item: u32) -> {ty} {{\n    let s = get0(item);\n    {result}\n}}");
     // The value is no struct, so the state's declarations go with the item's.
@@ -160,11 +161,21 @@ fn finish_count() -> Shader {
 }
 
 /// The statements that return the result of state `s`.
-fn result(reduction: Reduction, output: DType) -> String {
-    let wide = output == DType::F64;
+fn result(reduction: Reduction, state: DType, output: DType) -> String {
+    // Where the result is wider than the parts, one value of it holds both.
+    let is_wider = state != output;
     let pair = |high: usize| {
         let low = high + 1;
-        if wide { format!("(f64(s.p{high}) + f64(s.p{low}))") } else { format!("vec2f(s.p{high}, s.p{low})") }
+        match is_wider {
+            true => format!("(f64(s.p{high}) + f64(s.p{low}))"),
+            false => format!("vec2<{state}>(s.p{high}, s.p{low})"),
+        }
+    };
+    let divided = |a: &str, b: &str| match is_wider {
+        true => format!("let quotient = {a} / {b};"),
+        false => {
+            format!("let pair = oc_pair_divide_{state}({a}, {b});\n    let quotient = pair.x + pair.y;")
+        }
     };
     let nan = literal(output, Scalar::Float(f64::NAN));
     let infinity = literal(output, Scalar::Float(f64::INFINITY));
@@ -174,31 +185,24 @@ fn result(reduction: Reduction, output: DType) -> String {
             "return s.p0;".to_owned()
         }
         Reduction::Mean => {
-            let empty = format!("if (s.p2 == 0.0f) {{ return {nan}; }}\n    ");
-            let quotient = divided(&pair(0), &pair(2), wide);
-            format!("{empty}{quotient}\n    return mean;").replace("quotient", "mean")
+            let empty = format!("if (s.p2 == {state}(0)) {{ return {nan}; }}\n    ");
+            format!("{empty}{}\n    return quotient;", divided(&pair(0), &pair(2)))
         }
         Reduction::Var { ddof } | Reduction::Std { ddof } => {
-            let rest = if wide {
-                format!("{} - f64({ddof}u)", pair(0))
-            } else {
-                format!("oc_pair_add({}, vec2f(-f32({ddof}u), 0.0f))", pair(0))
+            let (rest, high) = match is_wider {
+                true => (format!("{} - f64({ddof}u)", pair(0)), "rest"),
+                false => {
+                    let less = format!("vec2<{state}>(-{state}({ddof}u), {state}(0))");
+                    (format!("oc_pair_add_{state}({}, {less})", pair(0)), "rest.x")
+                }
             };
-            let high = if wide { "rest" } else { "rest.x" };
-            let none = format!("if ({high} <= 0) {{ return select({infinity}, {nan}, !(s.p4 > 0.0f)); }}");
-            let quotient = divided(&pair(4), "rest", wide);
+            let spread = format!("s.p4 > {state}(0)");
+            let none = format!("if ({high} <= 0) {{ return select({infinity}, {nan}, !({spread})); }}");
+            let quotient = divided(&pair(4), "rest");
             let value =
                 if matches!(reduction, Reduction::Std { .. }) { "sqrt(quotient)" } else { "quotient" };
             format!("let rest = {rest};\n    {none}\n    {quotient}\n    return {value};")
         }
-    }
-}
-
-fn divided(a: &str, b: &str, wide: bool) -> String {
-    if wide {
-        format!("let quotient = {a} / {b};")
-    } else {
-        format!("let pair = oc_pair_divide({a}, {b});\n    let quotient = pair.x + pair.y;")
     }
 }
 
