@@ -285,7 +285,9 @@ macro_rules! tile {
     };
 }
 tile!(Four: 4, s0 a0 0, s1 a1 1, s2 a2 2, s3 a3 3);
+#[cfg(target_arch = "x86_64")]
 tile!(Six: 6, s0 a0 0, s1 a1 1, s2 a2 2, s3 a3 3, s4 a4 4, s5 a5 5);
+#[cfg(target_arch = "x86_64")]
 tile!(Eight: 8, s0 a0 0, s1 a1 1, s2 a2 2, s3 a3 3, s4 a4 4, s5 a5 5, s6 a6 6, s7 a7 7);
 
 /// # Safety

@@ -1,5 +1,6 @@
 //! The adapters that wgpu shows.
 
+#[cfg(not(target_vendor = "apple"))]
 use ash::vk;
 
 use crate::device::probe::adapters::{Adapter, AdapterKind};
@@ -18,10 +19,20 @@ pub struct Found {
 
 /// Every adapter of every API that this build of wgpu has. No loader or no driver is an empty list.
 pub fn list() -> Vec<Found> {
+    adapters_of(wgpu::Backends::all())
+}
+
+/// Those that can be opened: GL is looked at for what it shows only, and its contexts cost memory and time.
+pub(super) fn openable() -> Vec<Found> {
+    adapters_of(wgpu::Backends::PRIMARY)
+}
+
+fn adapters_of(backends: wgpu::Backends) -> Vec<Found> {
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.flags = wgpu::InstanceFlags::empty();
+    descriptor.backends = backends;
     let instance = wgpu::Instance::new(descriptor);
-    let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+    let adapters = pollster::block_on(instance.enumerate_adapters(backends));
     adapters.into_iter().map(|adapter| Found { seen: see(&adapter), adapter }).collect()
 }
 
@@ -32,7 +43,7 @@ pub fn of_device(device: &DeviceInfo) -> Option<wgpu::Adapter> {
         (_, _, Some(theirs), Some(ours)) => ours.to_lowercase().ends_with(theirs.as_str()),
         _ => seen.name == device.model,
     };
-    list().into_iter().find(|found| found.seen.is_usable() && is_it(&found.seen)).map(|found| found.adapter)
+    openable().into_iter().find(|found| is_it(&found.seen)).map(|found| found.adapter)
 }
 
 fn see(adapter: &wgpu::Adapter) -> Adapter {
@@ -70,6 +81,7 @@ struct VulkanFacts {
 }
 
 /// What wgpu itself doesn't tell: the UUID and the largest heap that is local to the device.
+#[cfg(not(target_vendor = "apple"))]
 fn vulkan_facts(adapter: &wgpu::Adapter) -> Option<VulkanFacts> {
     // SAFETY: the guard lives to the end of this function, and nothing it lends is destroyed.
     let hal = unsafe { adapter.as_hal::<wgpu::hal::api::Vulkan>() }?;
@@ -101,6 +113,12 @@ fn vulkan_facts(adapter: &wgpu::Adapter) -> Option<VulkanFacts> {
     })
 }
 
+#[cfg(target_vendor = "apple")]
+fn vulkan_facts(_: &wgpu::Adapter) -> Option<VulkanFacts> {
+    None
+}
+
+#[cfg(any(test, not(target_vendor = "apple")))]
 fn uuid_text(bytes: &[u8; 16]) -> String {
     let hex = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
@@ -119,7 +137,7 @@ mod tests {
 
     #[test]
     fn each_adapter_is_found_again() {
-        for found in list() {
+        for found in openable() {
             let adapters = vec![found.seen.clone()];
             let machine = probe::join(&probe::Sources { adapters, ..Default::default() }).machine;
             let again = of_device(&machine.devices[1]);

@@ -73,10 +73,7 @@ fn listed(found: &[String]) -> String {
 
 /// Finds an adapter and opens it: see [`WgpuDevice::open`].
 pub fn open_adapter(name: &str, selector: &Selector, capacity_bytes: usize) -> Result<WgpuDevice, OpenError> {
-    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-    descriptor.flags = wgpu::InstanceFlags::empty();
-    let instance = wgpu::Instance::new(descriptor);
-    let adapters = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::all()));
+    let adapters: Vec<wgpu::Adapter> = adapters::openable().into_iter().map(|found| found.adapter).collect();
     let found = adapters.iter().map(|adapter| adapter.get_info().name).collect();
     match adapters.into_iter().find(|adapter| selector.takes(&adapter.get_info())) {
         Some(adapter) => WgpuDevice::open(name, &adapter, capacity_bytes),
