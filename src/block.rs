@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use smallvec::SmallVec;
 
-use crate::dtype::{DType, Element};
+use crate::dtype::{DType, Element, f16};
 use crate::shape::{Region, Shape, Strides};
 
 /// Memory that a device gave out. Dropping the last handle gives it back.
@@ -197,6 +197,7 @@ impl Block {
             DType::I32 => convert!(i32),
             DType::U32 => convert!(u32),
             DType::I64 => convert!(i64),
+            DType::F16 => self.to_vec::<f16>()?.into_iter().map(f64::from).collect(),
             DType::F32 => convert!(f32),
             DType::F64 => convert!(f64),
         })
@@ -299,6 +300,7 @@ impl<'a> OutputBlock<'a> {
             DType::I32 => copy!(i32),
             DType::U32 => copy!(u32),
             DType::I64 => copy!(i64),
+            DType::F16 => copy!(f16),
             DType::F32 => copy!(f32),
             DType::F64 => copy!(f64),
         }

@@ -3,6 +3,8 @@
 //! Promotion follows the Python array API standard where it speaks, and NumPy where the standard leaves
 //! mixed kinds open (`i32` with `f32` is `f64`).
 
+pub(crate) mod half;
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
@@ -22,6 +24,8 @@ pub enum DType {
     U32,
     /// Signed 64-bit integer.
     I64,
+    /// IEEE 754 binary16. Arithmetic is done in `f32` and rounded after each operation; sums are kept in more.
+    F16,
     /// IEEE 754 binary32.
     F32,
     /// IEEE 754 binary64.
@@ -41,14 +45,23 @@ pub enum Kind {
 
 impl DType {
     /// Every element type, in promotion order within a kind.
-    pub const ALL: [DType; 8] =
-        [DType::Bool, DType::U8, DType::I16, DType::I32, DType::U32, DType::I64, DType::F32, DType::F64];
+    pub const ALL: [DType; 9] = [
+        DType::Bool,
+        DType::U8,
+        DType::I16,
+        DType::I32,
+        DType::U32,
+        DType::I64,
+        DType::F16,
+        DType::F32,
+        DType::F64,
+    ];
 
     /// Bytes of one element.
     pub const fn size(self) -> usize {
         match self {
             DType::Bool | DType::U8 => 1,
-            DType::I16 => 2,
+            DType::I16 | DType::F16 => 2,
             DType::I32 | DType::U32 | DType::F32 => 4,
             DType::I64 | DType::F64 => 8,
         }
@@ -63,6 +76,7 @@ impl DType {
             DType::I32 => "i32",
             DType::U32 => "u32",
             DType::I64 => "i64",
+            DType::F16 => "f16",
             DType::F32 => "f32",
             DType::F64 => "f64",
         }
@@ -72,24 +86,25 @@ impl DType {
     pub const fn kind(self) -> Kind {
         match self {
             DType::Bool => Kind::Bool,
-            DType::F32 | DType::F64 => Kind::Float,
+            DType::F16 | DType::F32 | DType::F64 => Kind::Float,
             _ => Kind::Integer,
         }
     }
 
-    /// Whether this is `f32` or `f64`.
+    /// Whether this is `f16`, `f32` or `f64`.
     pub const fn is_float(self) -> bool {
-        matches!(self, DType::F32 | DType::F64)
+        matches!(self, DType::F16 | DType::F32 | DType::F64)
     }
 
     /// The smallest type that holds both, by NumPy's table: `u8` with `i16` is `i16`, `u32` with `i32` is
-    /// `i64`, an integer of more than 16 bits with `f32` is `f64`.
+    /// `i64`, an integer of more than 16 bits with a float is `f64`, `i16` with `f16` is `f32`.
     pub fn promote(self, other: DType) -> DType {
         use DType::*;
         let (low, high) = if self <= other { (self, other) } else { (other, self) };
         match (low, high) {
             (I16 | I32, U32) => I64,
-            (I32 | U32 | I64, F32) => F64,
+            (I32 | U32 | I64, F16 | F32) => F64,
+            (I16, F16) => F32,
             _ => high,
         }
     }
@@ -98,7 +113,7 @@ impl DType {
     /// floats, `f32` up to 16 bits, `f64` beyond.
     pub fn to_float(self) -> DType {
         match self {
-            DType::F32 | DType::F64 => self,
+            DType::F16 | DType::F32 | DType::F64 => self,
             DType::Bool | DType::U8 | DType::I16 => DType::F32,
             DType::I32 | DType::U32 | DType::I64 => DType::F64,
         }
@@ -113,7 +128,9 @@ impl fmt::Display for DType {
 
 /// The name is no element type of Outcrop.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown element type '{0}'; known are bool, u8, i16, i32, u32, i64, f32, f64 (or NumPy's names)")]
+#[error(
+    "unknown element type '{0}'; known are bool, u8, i16, i32, u32, i64, f16, f32, f64 (or NumPy's names)"
+)]
 pub struct UnknownDType(pub String);
 
 impl FromStr for DType {
@@ -127,6 +144,7 @@ impl FromStr for DType {
             "int32" => Some(DType::I32),
             "uint32" => Some(DType::U32),
             "int64" => Some(DType::I64),
+            "float16" => Some(DType::F16),
             "float32" => Some(DType::F32),
             "float64" => Some(DType::F64),
             _ => DType::ALL.into_iter().find(|dtype| dtype.name() == name),
@@ -212,6 +230,7 @@ impl Scalar {
     pub(crate) fn element_bits(self, dtype: DType) -> u64 {
         let bits = match (dtype, self) {
             (DType::Bool, _) => u64::from(self.as_bool()),
+            (DType::F16, _) => u64::from(half::from_double(self.as_f64())),
             (DType::F32, Scalar::Int(i)) => u64::from((i as f32).to_bits()),
             (DType::F32, _) => u64::from((self.as_f64() as f32).to_bits()),
             (DType::F64, _) => self.as_f64().to_bits(),
@@ -278,6 +297,9 @@ pub trait Element: Copy + Send + Sync + 'static + private::Sealed {
     const DTYPE: DType;
 }
 
+/// Rust's own is not stable yet.
+pub use ::half::f16;
+
 mod private {
     pub trait Sealed {}
 }
@@ -290,7 +312,7 @@ macro_rules! element {
         })*
     };
 }
-element!(bool => Bool, u8 => U8, i16 => I16, i32 => I32, u32 => U32, i64 => I64, f32 => F32, f64 => F64);
+element!(bool => Bool, u8 => U8, i16 => I16, i32 => I32, u32 => U32, i64 => I64, f16 => F16, f32 => F32, f64 => F64);
 
 #[cfg(test)]
 mod tests {
@@ -305,6 +327,8 @@ mod tests {
             (Scalar::Int(-1), DType::I16, 0xffff),
             (Scalar::Float(0.1), DType::F32, 0x3dcc_cccd),
             (Scalar::Float(f64::NAN), DType::Bool, 1),
+            (Scalar::Float(0.1), DType::F16, 0x2e66),
+            (Scalar::Int(70_000), DType::F16, 0x7c00),
         ];
         for (value, dtype, bits) in table {
             assert_eq!(value.element_bits(dtype), bits, "{value} as {dtype}");
@@ -325,6 +349,12 @@ mod tests {
             (I64, F64, F64),
             (Bool, U8, U8),
             (Bool, F32, F32),
+            (Bool, F16, F16),
+            (U8, F16, F16),
+            (I16, F16, F32),
+            (I32, F16, F64),
+            (F16, F32, F32),
+            (F16, F64, F64),
         ];
         for (a, b, want) in table {
             assert_eq!(a.promote(b), want, "{a} with {b}");

@@ -283,7 +283,7 @@ fn input_values() {
         "ones = true\nshape = [3, -1]",
         "ones = true\nshape = [4000000000, 4000000000]",
         "ones = true\nshape = [3]\nseed = 1",
-        "path = 'a.npy'\ndtype = 'float16'",
+        "path = 'a.npy'\ndtype = 'float128'",
         "path = 'a.npy'\nchunks = [512, 0]",
         "path = 'a.npy'\nchunks = 'big'",
         "ones = true\nshape = [3]\nchunks = [1, 1]",
@@ -300,8 +300,8 @@ fn input_values() {
         an array of shape (4000000000, 4000000000) and type f64 is too large for any machine [[4000000000, 4000000000]]
     ones = true; shape = [3]; seed = 1
         'seed' doesn't go with 'ones' [1]
-    path = 'a.npy'; dtype = 'float16'
-        unknown element type 'float16'; known are bool, u8, i16, i32, u32, i64, f32, f64 (or NumPy's names) ['float16']
+    path = 'a.npy'; dtype = 'float128'
+        unknown element type 'float128'; known are bool, u8, i16, i32, u32, i64, f16, f32, f64 (or NumPy's names) ['float128']
     path = 'a.npy'; chunks = [512, 0]
         'chunks' must be an integer of at least 1, found 0 [0]
     path = 'a.npy'; chunks = 'big'

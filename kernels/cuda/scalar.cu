@@ -35,6 +35,22 @@ template <class To, class From> OC To oc_cast(From x) {
         return (To)x;
     }
 }
+// f16 is its 16 bits, and only converted.
+template <> OC float oc_cast<float, unsigned short>(unsigned short x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+    return y;
+}
+template <> OC unsigned short oc_cast<unsigned short, float>(float x) {
+    unsigned short y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+}
+template <> OC unsigned short oc_cast<unsigned short, double>(double x) {
+    unsigned short y;
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(y) : "d"(x));
+    return y;
+}
 template <> OC bool oc_cast<bool, float>(float x) { return x != 0.0f; }
 template <> OC bool oc_cast<bool, double>(double x) { return x != 0.0; }
 

@@ -13,7 +13,7 @@
 //! `var<storage, read>`, then the output as `var<storage, read_write>`, then `params: array<u32>`: 0, the elements of the
 //! output, its rank, its extents. There is an invocation for each element, and some more:
 //! `id.x + id.y * groups.x * 256u` is its number. Elements lie as [`wgpu`](crate::device) stores them: `u8` and `bool`
-//! four, `i16` two to a word.
+//! four, `i16` and `f16` two to a word.
 //!
 //! **CUDA C++.** `extern "C" __global__ void outcrop_kernel(const A *a, const B *b, …, T *output, unsigned long long
 //! elements)`, with blocks of 256 threads, one thread for each element and some more.

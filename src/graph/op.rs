@@ -112,7 +112,7 @@ impl Reduction {
             Reduction::Sum | Reduction::Count { .. } => DType::I64,
             Reduction::Min | Reduction::Max => dtype,
             Reduction::Mean | Reduction::Var { .. } | Reduction::Std { .. } => match dtype {
-                DType::F32 => DType::F32,
+                DType::F16 | DType::F32 => dtype,
                 _ => DType::F64,
             },
         }

@@ -11,14 +11,17 @@ use crate::kernel::cuda::CUDA_INPUTS_MAX;
 /// that is opened has.
 pub const WGPU_INPUTS_MAX: usize = 14;
 
-/// The element types that every wgpu device computes with. `i64` needs `SHADER_INT64`, and `f64` both that
+/// The element types that every wgpu device computes with. `f16` is converted by its bits: no feature is needed. `i64` needs `SHADER_INT64`, and `f64` both that
 /// and `SHADER_F64`: its bits are looked at as a 64-bit integer.
-pub const WGPU_DTYPES: [DType; 6] = [DType::Bool, DType::U8, DType::I16, DType::I32, DType::U32, DType::F32];
+pub const WGPU_DTYPES: [DType; 7] =
+    [DType::Bool, DType::U8, DType::I16, DType::I32, DType::U32, DType::F16, DType::F32];
 
 /// What keeps a CUDA device from compiling `kernel`, in words, or `None`.
 pub fn cuda_kernel_lack(kernel: &Kernel) -> Option<String> {
     match kernel {
-        Kernel::Map(map) | Kernel::Fold { map, .. } => inputs_lack(map.inputs.len(), CUDA_INPUTS_MAX),
+        Kernel::Map(map) | Kernel::Fold { map, .. } => {
+            inputs_lack(map.inputs.len(), CUDA_INPUTS_MAX).or_else(|| stencil_lack(&map.expr))
+        }
         Kernel::Source(source) => cuda_source_lack(source),
         Kernel::Combine { .. } | Kernel::Finish { .. } | Kernel::MatMul { .. } | Kernel::Copy { .. } => None,
     }
@@ -55,13 +58,24 @@ pub fn wgpu_kernel_lack(kernel: &Kernel, dtypes: &[DType]) -> Option<String> {
 
 /// What keeps a wgpu device that computes with `dtypes` from an expression: "element type i64".
 pub fn wgpu_lack(expr: &Expr, dtypes: &[DType]) -> Option<String> {
-    expr.nodes().iter().find_map(|node| {
+    let types = expr.nodes().iter().find_map(|node| {
         type_lack(node.dtype, dtypes).or_else(|| match &node.op {
             NodeOp::Random { distribution, .. } if !node.dtype.is_float() => {
                 Some(format!("{} of {}", distribution.name(), node.dtype))
             }
             _ => None,
         })
+    });
+    types.or_else(|| stencil_lack(expr))
+}
+
+/// Neighbourhoods are of `f32` and `f64`, on every device.
+fn stencil_lack(expr: &Expr) -> Option<String> {
+    expr.nodes().iter().find_map(|node| match &node.op {
+        NodeOp::Stencil(_, stencil) if !matches!(node.dtype, DType::F32 | DType::F64) => {
+            Some(format!("{} of {}", stencil.name(), node.dtype))
+        }
+        _ => None,
     })
 }
 

@@ -5,6 +5,7 @@
 
 pub mod capability;
 pub mod cuda;
+mod half;
 pub mod math;
 pub mod render;
 pub mod state;
@@ -139,9 +140,14 @@ pub struct MapKernel {
 }
 
 impl MapKernel {
-    /// The kernel of an expression over inputs.
+    /// The kernel of an expression over inputs. What it computes of `f16` is rewritten to `f32` and rounded.
     pub fn new(expr: &Arc<Expr>, inputs: Vec<ArraySpec>, shape: Shape) -> Self {
-        MapKernel { expr: expr.clone(), inputs, shape }
+        MapKernel { expr: half::computed_in_single(expr), inputs, shape }
+    }
+
+    /// The kernel of an expression whose first output is folded; `f16` leaves as `f32`.
+    pub fn folded(expr: &Arc<Expr>, inputs: Vec<ArraySpec>, shape: Shape) -> Self {
+        MapKernel { expr: half::folded_in_single(expr), inputs, shape }
     }
 }
 

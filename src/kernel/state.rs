@@ -43,6 +43,8 @@ impl StateSpec {
             StateClass::Pair if value == DType::F64 => (DType::F64, 2),
             StateClass::Pair => (DType::F32, 2),
         };
+        // Values of `f16` are folded as `f32`.
+        let value = if value == DType::F16 { DType::F32 } else { value };
         let (planes, dtype) = match reduction {
             Reduction::Sum if value.is_float() => (width, float),
             Reduction::Sum => (1, DType::I64),

@@ -27,10 +27,10 @@ fn example_files_are_valid_and_survive_json() {
 fn prints_stable_tables() {
     insta::assert_snapshot!(example("two-unequal-gpus"), @"
     two-unequal-gpus: AMD EPYC 7543, 32 cores
-      DEVICE  KIND  MODEL                  BACKEND  MEMORY  F32           TYPES                            PCI           STATE
-      host    host  AMD EPYC 7543          host     host    1.0 TFLOP/s   bool,u8,i16,i32,u32,i64,f32,f64  -             ready
-      gpu0    gpu   NVIDIA A100-PCIE-80GB  wgpu     gpu0    19.5 TFLOP/s  i32,u32,f32                      0000:21:00.0  ready
-      gpu1    gpu   NVIDIA RTX A4000       wgpu     gpu1    19.2 TFLOP/s  i32,u32,f32                      0000:41:00.0  ready
+      DEVICE  KIND  MODEL                  BACKEND  MEMORY  F32           TYPES                                PCI           STATE
+      host    host  AMD EPYC 7543          host     host    1.0 TFLOP/s   bool,u8,i16,i32,u32,i64,f16,f32,f64  -             ready
+      gpu0    gpu   NVIDIA A100-PCIE-80GB  wgpu     gpu0    19.5 TFLOP/s  i32,u32,f32                          0000:21:00.0  ready
+      gpu1    gpu   NVIDIA RTX A4000       wgpu     gpu1    19.2 TFLOP/s  i32,u32,f32                          0000:41:00.0  ready
       MEMORY  KIND       SIZE       FREE
       host    host       256.0 GiB  unknown
       gpu0    dedicated  80.0 GiB   unknown
@@ -43,8 +43,8 @@ fn prints_stable_tables() {
     ");
     insta::assert_snapshot!(Machine::host_only(2, Bytes(8 << 30)), @"
     host-only: host, 2 cores
-      DEVICE  KIND  MODEL  BACKEND  MEMORY  F32           TYPES                            PCI  STATE
-      host    host  -      host     host    64.0 GFLOP/s  bool,u8,i16,i32,u32,i64,f32,f64  -    ready
+      DEVICE  KIND  MODEL  BACKEND  MEMORY  F32           TYPES                                PCI  STATE
+      host    host  -      host     host    64.0 GFLOP/s  bool,u8,i16,i32,u32,i64,f16,f32,f64  -    ready
       MEMORY  KIND  SIZE     FREE
       host    host  8.0 GiB  unknown
     ");
@@ -141,7 +141,7 @@ fn errors_name_the_field_and_the_value() {
         ("12e9", "inf", "links[0].bytes_per_s is inf"),
         ("1e-5", "nan", "links[0].latency_s is NaN"),
         (r#""01:00.0""#, r#""first""#, "devices[1].pci is \"first\""),
-        (r#""01:00.0""#, r#""01:00.0", dtypes = ["f16"]"#, "devices[1].dtypes: unknown element type 'f16'"),
+        (r#""01:00.0""#, r#""01:00.0", dtypes = ["f8"]"#, "devices[1].dtypes: unknown element type 'f8'"),
         (r#""01:00.0""#, r#""01:00.0", rates = { flops_f32 = 0.0 }"#, "devices[1].rates.flops_f32 is 0"),
         (r#""01:00.0""#, r#""01:00.0", rates = { flops = 1.0 }"#, "unknown field `flops`"),
         (r#"name = "minimal""#, "", "missing field `name`"),

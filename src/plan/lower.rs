@@ -388,7 +388,7 @@ impl Lowering<'_> {
             Op::Reduce(reduce) => {
                 let reduction = reduce.reduction;
                 let state = StateSpec::new(state_class(backend), reduction, reduce.expr.output_dtype(0));
-                let map = MapKernel::new(&reduce.expr, specs(), reduce.domain.shape());
+                let map = MapKernel::folded(&reduce.expr, specs(), reduce.domain.shape());
                 kernels.main = add(Kernel::Fold { map, reduction, axes: reduce.axes.clone(), state });
                 kernels.combine = add(Kernel::Combine { reduction, state });
                 kernels.finish = add(Kernel::Finish { reduction, state, output: root.dtype() });

@@ -4,3 +4,4 @@ mod array;
 mod bag;
 mod contract;
 mod dataset;
+mod half;

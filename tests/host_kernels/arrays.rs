@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use outcrop::block::{Block, Layout};
-use outcrop::dtype::{DType, Scalar};
+use outcrop::dtype::{DType, Scalar, f16};
 use outcrop::graph::expr::{Expr, NodeId, NodeOp};
 use outcrop::graph::expr_ops::{BinaryOp, EdgeMode, Stencil, UnaryOp};
 use outcrop::shape::{Region, Shape, Strides};
@@ -98,6 +98,10 @@ pub fn dense(dtype: DType, shape: Shape, values: &[Value]) -> Block {
         DType::I32 => block!(i32),
         DType::U32 => block!(u32),
         DType::I64 => Block::from_slice(shape, &ints().collect::<Vec<i64>>()),
+        DType::F16 => {
+            let halves = values.iter().map(|v| f16::from_f64(v.as_f64()));
+            Block::from_slice(shape, &halves.collect::<Vec<f16>>())
+        }
         DType::F32 => block!(f32),
         DType::F64 => block!(f64),
     }
@@ -108,6 +112,7 @@ pub fn dense(dtype: DType, shape: Shape, values: &[Value]) -> Block {
 pub fn values_of(block: &Block) -> Vec<Value> {
     let ints = |values: Vec<f64>| values.into_iter().map(|x| Value::Int(x as i64)).collect();
     match block.dtype() {
+        DType::F16 => block.to_vec::<f16>().unwrap().into_iter().map(Value::F16).collect(),
         DType::F32 => block.to_vec::<f32>().unwrap().into_iter().map(Value::F32).collect(),
         DType::F64 => block.to_vec::<f64>().unwrap().into_iter().map(Value::F64).collect(),
         DType::I64 => block.to_vec::<i64>().unwrap().into_iter().map(Value::Int).collect(),

@@ -2,7 +2,7 @@
 
 use std::ops::Rem;
 
-use outcrop::dtype::{DType, Scalar};
+use outcrop::dtype::{DType, Scalar, f16};
 use outcrop::graph::expr::{Expr, NodeId, NodeOp};
 use outcrop::graph::expr_ops::{BinaryOp as B, EdgeMode, Stencil, UnaryOp as U};
 use outcrop::kernel::math::Float;
@@ -12,6 +12,7 @@ use outcrop::shape::Shape;
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
     Int(i64),
+    F16(f16),
     F32(f32),
     F64(f64),
 }
@@ -32,6 +33,7 @@ impl Value {
     pub fn as_f64(self) -> f64 {
         match self {
             Value::Int(i) => i as f64,
+            Value::F16(x) => x.into(),
             Value::F32(x) => x.into(),
             Value::F64(x) => x,
         }
@@ -40,6 +42,7 @@ impl Value {
     fn as_i64(self) -> i64 {
         match self {
             Value::Int(i) => i,
+            Value::F16(x) => f64::from(x) as i64,
             Value::F32(x) => x as i64,
             Value::F64(x) => x as i64,
         }
@@ -53,7 +56,7 @@ impl Value {
     pub fn cast(self, dtype: DType) -> Value {
         let clamp = |low: i64, high: i64, wrapped: i64| match self {
             Value::Int(_) => Value::Int(wrapped),
-            Value::F32(_) | Value::F64(_) => Value::Int(self.as_i64().clamp(low, high)),
+            Value::F16(_) | Value::F32(_) | Value::F64(_) => Value::Int(self.as_i64().clamp(low, high)),
         };
         let i = self.as_i64();
         match dtype {
@@ -63,8 +66,10 @@ impl Value {
             DType::I32 => clamp(i32::MIN.into(), i32::MAX.into(), (i as i32).into()),
             DType::U32 => clamp(0, u32::MAX.into(), (i as u32).into()),
             DType::I64 => Value::Int(i),
+            DType::F16 => Value::F16(half_of(self.as_f64())),
             DType::F32 => Value::F32(match self {
                 Value::Int(i) => i as f32,
+                Value::F16(x) => x.into(),
                 Value::F32(x) => x,
                 Value::F64(x) => x as f32,
             }),
@@ -76,6 +81,7 @@ impl Value {
     pub fn is_same(self, other: Value) -> bool {
         match (self, other) {
             (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::F16(a), Value::F16(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
             (Value::F32(a), Value::F32(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
             (Value::F64(a), Value::F64(b)) => a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan(),
             _ => false,
@@ -152,6 +158,7 @@ fn neighbourhood(stencil: &Stencil, input: &Whole, at: &[usize]) -> Value {
 
 fn unary(op: U, x: Value, dtype: DType) -> Value {
     match x {
+        Value::F16(x) => rounded(unary(op, Value::F32(x.into()), DType::F32)),
         Value::F32(x) => float_unary(op, x, Value::F32),
         Value::F64(x) => float_unary(op, x, Value::F64),
         Value::Int(i) => match op {
@@ -165,6 +172,22 @@ fn unary(op: U, x: Value, dtype: DType) -> Value {
             _ => Value::Int(i),
         },
     }
+}
+
+/// The nearest, ties to even. The crate's own conversion of doubles looks at their upper 32 bits alone.
+fn half_of(x: f64) -> f16 {
+    let about = f16::from_f64(x);
+    let near = [-1, 0, 1].map(|step| f16::from_bits(about.to_bits().saturating_add_signed(step)));
+    let is_odd = |half: f16| half.to_bits() & 1;
+    let distance = |half: f16| (f64::from(half) - x).abs();
+    let finite = near.into_iter().filter(|half| half.is_finite() && about.is_finite());
+    let nearest = finite.min_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(is_odd(a).cmp(&is_odd(b))));
+    nearest.unwrap_or(about)
+}
+
+/// A float's result, as `f16`.
+fn rounded(value: Value) -> Value {
+    if let Value::F32(x) = value { Value::F16(f16::from_f32(x)) } else { value }
 }
 
 fn float_unary<T: Float>(op: U, x: T, wrap: fn(T) -> Value) -> Value {
@@ -217,6 +240,9 @@ fn binary(op: B, x: Value, y: Value, dtype: DType) -> Value {
         _ => {}
     }
     match (x, y) {
+        (Value::F16(x), Value::F16(y)) => {
+            rounded(binary(op, Value::F32(x.into()), Value::F32(y.into()), DType::F32))
+        }
         (Value::F32(x), Value::F32(y)) => Value::F32(float_binary(op, x, y)),
         (Value::F64(x), Value::F64(y)) => Value::F64(float_binary(op, x, y)),
         _ => int_binary(op, x.as_i64(), y.as_i64(), dtype),

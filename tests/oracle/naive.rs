@@ -2,7 +2,7 @@
 
 use outcrop::block::Block;
 use outcrop::collections::array::{Index, gaussian_weights};
-use outcrop::dtype::DType;
+use outcrop::dtype::{DType, f16};
 use outcrop::graph::expr_ops::{BinaryOp as B, EdgeMode, UnaryOp as U};
 use outcrop::graph::op::Reduction;
 
@@ -71,8 +71,16 @@ pub fn check(node: &Node, wholes: &[Whole], got: &Whole) -> Result<(), String> {
     }
     for (at, &(want, scale)) in want.iter().enumerate() {
         let found = got.floats[at];
-        let tolerance = scale * if got.dtype == DType::F32 { 1e-5 } else { 1e-11 };
+        let tolerance = scale
+            * match got.dtype {
+                DType::F16 => 2e-3,
+                DType::F32 => 1e-5,
+                _ => 1e-11,
+            };
         let is_right = match got.dtype {
+            // Beyond the range, and among the subnormal numbers.
+            DType::F16 if !(want.abs() < 6e4 && scale < 6e4) => true,
+            DType::F16 => (found - want).abs() <= tolerance + 1e-7,
             DType::F32 if !(want.abs() < 1e30 && scale < 1e30) => true,
             DType::F32 | DType::F64 if !want.is_finite() => found.is_nan() == want.is_nan(),
             DType::F32 | DType::F64 => (found - want).abs() <= tolerance + 1e-300,
@@ -211,6 +219,7 @@ fn wrapped(i: i64, dtype: DType) -> f64 {
         DType::U32 => f64::from(i as u32),
         DType::I64 | DType::F64 => i as f64,
         DType::F32 => f64::from(i as f32),
+        DType::F16 => f16::from_f64(i as f64).into(),
     }
 }
 

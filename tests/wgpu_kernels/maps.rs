@@ -93,6 +93,7 @@ fn tolerance(name: &str, dtype: DType) -> f64 {
     match dtype {
         _ if exact.contains(&name) => 0.0,
         DType::F64 => 1e-15,
+        DType::F16 => 1e-3,
         _ => 1e-6,
     }
 }

@@ -1,7 +1,7 @@
 //! A naive interpreter of expressions and reductions, in i64 and f64 with std's functions.
 
 use outcrop::block::Block;
-use outcrop::dtype::{DType, Kind};
+use outcrop::dtype::{DType, Kind, f16};
 use outcrop::graph::expr::{Expr, NodeOp};
 use outcrop::graph::expr_ops::{BinaryOp, EdgeMode, Stencil, UnaryOp};
 use outcrop::kernel::MapKernel;
@@ -52,6 +52,7 @@ impl Value {
                 Value::Int(i) => (i as f32).into(),
                 Value::Float(x) => (x as f32).into(),
             }),
+            (value, DType::F16) => Value::Float(f16::from_f64(value.float()).into()),
             (value, DType::F64) => Value::Float(value.float()),
             (Value::Int(i), _) => Value::Int(match to {
                 DType::U8 => i as u8 as i64,
@@ -94,6 +95,7 @@ impl Array {
             DType::I32 => Block::from_slice(shape, &ints().map(|i| i as i32).collect::<Vec<_>>()),
             DType::U32 => Block::from_slice(shape, &ints().map(|i| i as u32).collect::<Vec<_>>()),
             DType::I64 => Block::from_slice(shape, &ints().collect::<Vec<_>>()),
+            DType::F16 => Block::from_slice(shape, &floats().map(f16::from_f64).collect::<Vec<_>>()),
             DType::F32 => Block::from_slice(shape, &floats().map(|x| x as f32).collect::<Vec<_>>()),
             DType::F64 => Block::from_slice(shape, &floats().collect::<Vec<_>>()),
         }
@@ -110,7 +112,7 @@ pub fn values(block: &Block) -> Vec<Value> {
                     let values = block.to_vec::<$rust>().unwrap();
                     values.into_iter().map(|v| Value::Int(v as i64)).collect()
                 })*
-                DType::F32 | DType::F64 => {
+                DType::F16 | DType::F32 | DType::F64 => {
                     block.to_f64_vec().unwrap().into_iter().map(Value::Float).collect()
                 }
             }

@@ -72,6 +72,7 @@ fn what_a_device_without_64_bits_may_do_needs_no_extension() {
             }
             let state = StateSpec::new(StateClass::Pair, reduction, dtype);
             let map = map(NodeOp::Input(0), &[dtype], dtype);
+            let map = MapKernel::folded(&map.expr, map.inputs, map.shape);
             kernels.push(Kernel::Fold { map, reduction, axes: vec![0, 1], state });
             kernels.push(Kernel::Combine { reduction, state });
             kernels.push(Kernel::Finish { reduction, state, output: reduction.result(dtype) });

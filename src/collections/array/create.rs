@@ -109,8 +109,8 @@ impl Array {
     /// element's C-order position as counter, so that they don't depend on chunks or devices.
     #[track_caller]
     pub fn random(distribution: Distribution, shape: impl Into<Shape>, dtype: DType, seed: u64) -> Array {
-        let hint = "random numbers are f32 or f64";
-        Array::keep(if dtype.is_float() {
+        let hint = "random numbers are f32 or f64; convert those";
+        Array::keep(if matches!(dtype, DType::F32 | DType::F64) {
             created(shape.into(), &[], |map, _| {
                 Ok(map.expr.push(NodeOp::Random { seed, distribution }, dtype))
             })

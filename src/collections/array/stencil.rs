@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::collections::array::Array;
 use crate::collections::array::build::MapBuilder;
+use crate::dtype::DType;
 use crate::graph::error::GraphError;
 use crate::graph::expr::NodeOp;
 use crate::graph::expr_ops::{EdgeMode, Stencil};
@@ -91,11 +92,13 @@ fn convolve1d(array: &Array, weights: &[f64], axis: i64, mode: EdgeMode) -> Resu
 }
 
 fn stencil(op: &'static str, array: &Array, stencil: Stencil) -> Result<Arc<Layer>, GraphError> {
-    let dtype = array.dtype()?.to_float();
+    let result = array.dtype()?.to_float();
+    let dtype = if result == DType::F16 { DType::F32 } else { result };
     let float = array.astype(dtype);
     let mut map = MapBuilder::default();
     map.input(float.layer()?);
     let node = map.expr.push(NodeOp::Stencil(0, stencil), dtype);
+    let node = map.cast(node, result);
     map.finish(op, node)
 }
 

@@ -1,7 +1,7 @@
 //! Whether two blocks hold the same values.
 
 use crate::block::Block;
-use crate::dtype::DType;
+use crate::dtype::{DType, f16};
 
 /// How far a float may be off.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,14 @@ pub(super) fn first_difference(
             let (found, wanted) = (found.to_vec::<f32>()?, wanted.to_vec::<f32>()?);
             let off = tolerance.map(|tolerance| tolerance.on(wanted.iter().map(|&x| f64::from(x))));
             let same = |a: f32, b: f32| a.to_bits() == b.to_bits();
+            first(&found, &wanted, |a, b| is_same(same(a, b), a.into(), b.into(), off))
+        }
+        DType::F16 => {
+            let (found, wanted) = (found.to_vec::<f16>()?, wanted.to_vec::<f16>()?);
+            let off = tolerance.map(|tolerance| tolerance.on(wanted.iter().map(|&x| f64::from(x))));
+            // A function's last digit may move `f16`'s least number.
+            let off = off.map(|off| Off { always: f64::from(f16::MIN_POSITIVE_SUBNORMAL), ..off });
+            let same = |a: f16, b: f16| a.to_bits() == b.to_bits();
             first(&found, &wanted, |a, b| is_same(same(a, b), a.into(), b.into(), off))
         }
         DType::F64 => {

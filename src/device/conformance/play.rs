@@ -93,7 +93,7 @@ fn fold(
     reduce: &Reduce,
 ) -> Result<Block, DeviceError> {
     let (device, reduction) = (subject.device, reduce.reduction);
-    let state = StateSpec::new(subject.state_class(), reduction, map.expr.output_dtype(0));
+    let state = StateSpec::new(subject.state_class(), reduction, reduce.expr.output_dtype(0));
     let kernel = Kernel::Fold { map: map.clone(), reduction, axes: reduce.axes.clone(), state };
     let mut states: Vec<Input> = Vec::new();
     for part in parts(&map.shape, &reduce.axes) {
@@ -106,7 +106,7 @@ fn fold(
     let whole = Region::whole(&shape);
     let combine = Kernel::Combine { reduction, state };
     let combined = run(device, host, &combine, &states, (state.dtype, shape), &whole, Vec::new())?;
-    let output = reduction.result(map.expr.output_dtype(0));
+    let output = reduction.result(reduce.expr.output_dtype(0));
     let finish = Kernel::Finish { reduction, state, output };
     let result = match reduction {
         Reduction::Count { bins } => [bins as usize].into(),

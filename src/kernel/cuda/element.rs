@@ -18,6 +18,7 @@ pub(super) const fn stored_type(dtype: DType) -> &'static str {
         DType::I32 => "int",
         DType::U32 => "unsigned int",
         DType::I64 => "long long",
+        DType::F16 => "unsigned short",
         DType::F32 => "float",
         DType::F64 => "double",
     }

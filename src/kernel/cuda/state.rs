@@ -63,6 +63,8 @@ fn identity(reduction: Reduction, dtype: DType) -> String {
         (DType::I32, false) => u64::from(i32::MIN as u32),
         (DType::I64, true) => i64::MAX as u64,
         (DType::I64, false) => i64::MIN as u64,
+        (DType::F16, true) => 0x7c00,
+        (DType::F16, false) => 0xfc00,
         (DType::F32, true) => u64::from(f32::INFINITY.to_bits()),
         (DType::F32, false) => u64::from(f32::NEG_INFINITY.to_bits()),
         (DType::F64, true) => f64::INFINITY.to_bits(),

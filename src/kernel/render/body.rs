@@ -135,7 +135,10 @@ impl Writer<'_> {
             }
             NodeOp::Binary(op, a, b) => binary(*op, of(*a), &name(*a), &name(*b), self.library),
             NodeOp::Select(c, a, b) => format!("select({}, {}, {})", name(*b), name(*a), name(*c)),
-            NodeOp::Cast(a) => cast(of(*a), dtype, &name(*a)),
+            NodeOp::Cast(a) => {
+                self.library.add_cast(of(*a), dtype);
+                cast(of(*a), dtype, &name(*a))
+            }
         };
         self.line(format_args!("let t{at}: {} = {value};", value_type(dtype)));
     }

@@ -4,10 +4,12 @@ use super::element::value_type;
 use crate::dtype::{DType, Kind};
 
 /// The expression that converts `x`, a name, as NumPy's `astype` does: integers wrap, floats out of an
-/// integer's range saturate, NaN becomes 0.
+/// integer's range saturate, NaN becomes 0. Of `f16` there is to and from `f32`, and from `f64`.
 pub(super) fn cast(from: DType, to: DType, x: &str) -> String {
     match (from.kind(), to.kind()) {
         _ if from == to => x.to_owned(),
+        _ if from == DType::F16 => format!("oc_half_value({x})"),
+        _ if to == DType::F16 => format!("oc_half_of_{from}({x})"),
         (_, Kind::Bool) => truth(from, x),
         (Kind::Bool, Kind::Integer) if to == DType::I64 => format!("i64(u32({x}))"),
         (Kind::Bool, _) if to == DType::F64 => format!("f64(u32({x}))"),

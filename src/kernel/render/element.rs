@@ -5,11 +5,12 @@
 
 use crate::dtype::{DType, Scalar};
 
-/// Type of an element in an expression. Values of packed types stay within their range at every node.
+/// Type of an element in an expression. Values of packed types stay within their range at every node; `f16` is its bits,
+/// and only converted.
 pub(super) const fn value_type(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool => "bool",
-        DType::U8 | DType::U32 => "u32",
+        DType::U8 | DType::U32 | DType::F16 => "u32",
         DType::I16 | DType::I32 => "i32",
         DType::I64 => "i64",
         DType::F32 => "f32",
@@ -20,7 +21,7 @@ pub(super) const fn value_type(dtype: DType) -> &'static str {
 /// Type of the storage buffer's items.
 pub(super) const fn storage_type(dtype: DType) -> &'static str {
     match dtype {
-        DType::Bool | DType::U8 | DType::I16 | DType::U32 => "u32",
+        DType::Bool | DType::U8 | DType::I16 | DType::U32 | DType::F16 => "u32",
         _ => value_type(dtype),
     }
 }
@@ -29,7 +30,7 @@ pub(super) const fn storage_type(dtype: DType) -> &'static str {
 pub(crate) const fn lanes(dtype: DType) -> usize {
     match dtype {
         DType::Bool | DType::U8 => 4,
-        DType::I16 => 2,
+        DType::I16 | DType::F16 => 2,
         _ => 1,
     }
 }
@@ -39,6 +40,7 @@ pub(super) fn load(dtype: DType, buffer: &str, index: &str) -> String {
     match dtype {
         DType::Bool => format!("(extractBits({buffer}[{index} >> 2u], ({index} & 3u) * 8u, 8u) != 0u)"),
         DType::U8 => format!("extractBits({buffer}[{index} >> 2u], ({index} & 3u) * 8u, 8u)"),
+        DType::F16 => format!("extractBits({buffer}[{index} >> 1u], ({index} & 1u) * 16u, 16u)"),
         DType::I16 => {
             format!("extractBits(bitcast<i32>({buffer}[{index} >> 1u]), ({index} & 1u) * 16u, 16u)")
         }
@@ -74,6 +76,7 @@ pub(super) fn literal(dtype: DType, value: Scalar) -> String {
         DType::I16 => signed(i64::from(integer(value) as i16), "i"),
         DType::I32 => signed(i64::from(integer(value) as i32), "i"),
         DType::I64 => signed(integer(value), "li"),
+        DType::F16 => format!("{}u", value.element_bits(dtype)),
         DType::F32 => {
             let single = value.as_f64() as f32;
             let normal = single == 0.0 || single.is_normal();

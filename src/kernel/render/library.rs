@@ -13,6 +13,7 @@ use crate::graph::expr_ops::{BinaryOp, UnaryOp};
 enum Family {
     Bits(DType),
     Integer(DType),
+    Half(DType),
     Pair(DType),
     Product,
     TwoOverPi,
@@ -46,6 +47,13 @@ impl Library {
             other => other,
         };
         self.add(Family::Integer(wide));
+    }
+
+    /// What converting from one type to the other calls.
+    pub(super) fn add_cast(&mut self, from: DType, to: DType) {
+        if from != to && (from == DType::F16 || to == DType::F16) {
+            self.add(Family::Half(if from == DType::F64 { from } else { DType::F32 }));
+        }
     }
 
     /// A function of a float that WGSL lacks, or has inexactly.
@@ -86,7 +94,8 @@ impl Library {
             return;
         }
         let needs: &[Family] = match family {
-            Bits(_) | Integer(_) | Product | TwoOverPi => &[],
+            Half(DType::F64) => &[Half(DType::F32)],
+            Bits(_) | Integer(_) | Half(_) | Product | TwoOverPi => &[],
             Pair(dtype) | Division(dtype) => &[Bits(dtype)],
             Single => &[Bits(DType::F32), Product, TwoOverPi],
             ExpDouble | LogDouble | ArcDouble => &[Pair(DType::F64)],
@@ -117,6 +126,8 @@ impl Family {
             Family::Bits(_) => text!("bits_f32"),
             Family::Integer(DType::U32) => return fill(text!("integer_unsigned"), &[("T", "u32")]),
             Family::Integer(dtype) => return fill(text!("integer_signed"), &[("T", value_type(dtype))]),
+            Family::Half(DType::F64) => text!("half_f64"),
+            Family::Half(_) => text!("half"),
             Family::Pair(dtype) => return fill(text!("pair"), words(dtype)),
             Family::Product => text!("product"),
             Family::TwoOverPi => text!("two_over_pi"),

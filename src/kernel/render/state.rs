@@ -57,7 +57,9 @@ fn identity(reduction: Reduction, dtype: DType) -> String {
         DType::I16 => (Scalar::Int(i16::MIN.into()), Scalar::Int(i16::MAX.into())),
         DType::I32 => (Scalar::Int(i32::MIN.into()), Scalar::Int(i32::MAX.into())),
         DType::I64 => (Scalar::Int(i64::MIN), Scalar::Int(i64::MAX)),
-        DType::F32 | DType::F64 => (Scalar::Float(f64::NEG_INFINITY), Scalar::Float(f64::INFINITY)),
+        DType::F16 | DType::F32 | DType::F64 => {
+            (Scalar::Float(f64::NEG_INFINITY), Scalar::Float(f64::INFINITY))
+        }
     };
     match reduction {
         Reduction::Min => literal(dtype, greatest),
@@ -135,10 +137,19 @@ pub(super) fn finish_shader(reduction: Reduction, state: StateSpec, output: DTyp
     }
     let mut library = Library::default();
     let family = family(reduction, state, &mut library);
-    let ty = value_type(output);
-    let result = result(reduction, state.dtype, output);
+    // `f16` is rounded from `f32`.
+    let is_half = output == DType::F16;
+    let wide = if is_half { DType::F32 } else { output };
+    let (ty, name) = (value_type(wide), if is_half { "result_at" } else { "item_at" });
+    let result = result(reduction, state.dtype, wide);
     let gets = gets(1, state, "params[1]");
-    let item = format!("{gets}fn item_at(item: u32) -> {ty} {{\n    let s = get0(item);\n    {result}\n}}");
+    let mut item =
+        format!("{gets}fn {name}(item: u32) -> {ty} {{\n    let s = get0(item);\n    {result}\n}}");
+    if is_half {
+        library.add_cast(wide, output);
+        let rounded = cast(wide, output, "result_at(item)");
+        let _ = write!(item, "\nfn item_at(item: u32) -> {} {{ return {rounded}; }}", value_type(output));
+    }
     // The value is no struct, so the state's declarations go with the item's.
     items_shader(&[state.dtype], &[output], None, &library, &(family + &item))
 }

@@ -183,10 +183,10 @@ fn fits(fill: Fill, dtype: DType) -> Result<(), String> {
         DType::I16 => i64::from(i16::MIN)..=i64::from(i16::MAX),
         DType::I32 => i64::from(i32::MIN)..=i64::from(i32::MAX),
         DType::U32 => 0..=i64::from(u32::MAX),
-        DType::I64 | DType::F32 | DType::F64 => i64::MIN..=i64::MAX,
+        DType::I64 | DType::F16 | DType::F32 | DType::F64 => i64::MIN..=i64::MAX,
     };
     match fill {
-        Fill::Random { .. } if !dtype.is_float() => {
+        Fill::Random { .. } if !matches!(dtype, DType::F32 | DType::F64) => {
             Err(format!("random numbers are f32 or f64, not {dtype}"))
         }
         Fill::Constant(Scalar::Int(value)) if !range.contains(&value) => {

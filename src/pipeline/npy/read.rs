@@ -320,6 +320,7 @@ fn element(dtype: &NpyType) -> Result<(DType, ByteOrder), (String, &'static str)
         (TypeChar::Int, 4) => DType::I32,
         (TypeChar::Uint, 4) => DType::U32,
         (TypeChar::Int, 8) => DType::I64,
+        (TypeChar::Float, 2) => DType::F16,
         (TypeChar::Float, 4) => DType::F32,
         (TypeChar::Float, 8) => DType::F64,
         _ => return Err(unsupported(plain)),
@@ -336,7 +337,6 @@ fn unsupported(plain: &TypeStr) -> (String, &'static str) {
         TypeChar::Complex => {
             (format!("complex{bits} numbers"), "save the real and the imaginary part: a.real, a.imag")
         }
-        TypeChar::Float if bits == 16 => ("float16 numbers".to_owned(), "save it as a.astype('float32')"),
         TypeChar::Float => (format!("float{bits} numbers"), "save it as a.astype('float64')"),
         TypeChar::Int => (format!("int{bits} numbers"), "save it as a.astype('int16')"),
         TypeChar::Uint if bits == 16 => ("uint16 numbers".to_owned(), "save it as a.astype('int32')"),

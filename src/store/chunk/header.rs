@@ -140,6 +140,7 @@ fn code(dtype: DType) -> u8 {
         DType::I64 => 6,
         DType::F32 => 7,
         DType::F64 => 8,
+        DType::F16 => 9,
     }
 }
 

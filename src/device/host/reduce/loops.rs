@@ -1,7 +1,7 @@
 //! What folding loops share.
 
 use crate::device::host::isa::Isa;
-use crate::device::host::vm::convert::{Number, with_element};
+use crate::device::host::vm::convert::{Half, Number, with_element};
 use crate::dtype::DType;
 use crate::graph::op::Reduction;
 use crate::kernel::math::Float;
@@ -131,6 +131,19 @@ macro_rules! ordered {
     };
 }
 ordered!(integers: u8, i16, i32, u32, i64; floats: f32, f64);
+
+impl Ordered for Half {
+    const HIGHEST: Self = Half::INFINITY;
+    const LOWEST: Self = Half::NEG_INFINITY;
+    #[inline(always)]
+    fn smaller(self, other: Self) -> Self {
+        Float::minimum(self.to_f32(), other.to_f32()).to_f16()
+    }
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        Float::maximum(self.to_f32(), other.to_f32()).to_f16()
+    }
+}
 
 /// The smaller, or the larger when `LARGER`.
 #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::tiles::{self, Binary, Sides, TileFn, Unary};
 use crate::device::host::isa::Isa;
-use crate::dtype::DType;
+use crate::dtype::{DType, half};
 
 /// An element type as tiles hold it, and its conversions: those of Rust's `as`, which saturate, send NaN to 0
 /// and wrap between integers. `bool` is a byte and its own case.
@@ -13,12 +13,13 @@ pub(in crate::device::host) trait Number: Copy + PartialEq {
     fn to_i32(self) -> i32;
     fn to_u32(self) -> u32;
     fn to_i64(self) -> i64;
+    fn to_f16(self) -> Half;
     fn to_f32(self) -> f32;
     fn to_f64(self) -> f64;
 }
 
 macro_rules! number {
-    ($($rust:ident: $zero:literal),*) => {
+    ($($rust:ident: $zero:literal, $wide:ident $to_half:path;)*) => {
         $(impl Number for $rust {
             const ZERO: Self = $zero;
             #[inline(always)]
@@ -42,6 +43,10 @@ macro_rules! number {
                 self as i64
             }
             #[inline(always)]
+            fn to_f16(self) -> Half {
+                Half($to_half(self as $wide))
+            }
+            #[inline(always)]
             fn to_f32(self) -> f32 {
                 self as f32
             }
@@ -52,7 +57,51 @@ macro_rules! number {
         })*
     };
 }
-number!(u8: 0, i16: 0, i32: 0, u32: 0, i64: 0, f32: 0.0, f64: 0.0);
+// Integers that `f32` rounds are beyond what `f16` holds.
+number! {
+    u8: 0, f32 half::from_single;
+    i16: 0, f32 half::from_single;
+    i32: 0, f32 half::from_single;
+    u32: 0, f32 half::from_single;
+    i64: 0, f32 half::from_single;
+    f32: 0.0, f32 half::from_single;
+    f64: 0.0, f64 half::from_double;
+}
+
+/// The bits of an `f16`: kernels convert it and nothing else.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(in crate::device::host) struct Half(u16);
+
+impl Half {
+    pub(in crate::device::host) const INFINITY: Self = Half(0x7c00);
+    pub(in crate::device::host) const NEG_INFINITY: Self = Half(0xfc00);
+}
+
+macro_rules! by_single {
+    ($($name:ident -> $to:ident),*) => {
+        $(#[inline(always)]
+        fn $name(self) -> $to {
+            half::to_single(self.0) as $to
+        })*
+    };
+}
+
+impl Number for Half {
+    const ZERO: Self = Half(0);
+    by_single!(to_u8 -> u8, to_i16 -> i16, to_i32 -> i32, to_u32 -> u32, to_i64 -> i64, to_f32 -> f32, to_f64 -> f64);
+    #[inline(always)]
+    fn to_f16(self) -> Half {
+        self
+    }
+}
+
+impl PartialEq for Half {
+    #[inline(always)]
+    fn eq(&self, other: &Half) -> bool {
+        half::to_single(self.0) == half::to_single(other.0)
+    }
+}
 
 /// Calls a generic function with the Rust type that holds elements of a [`DType`]; `bool` is `u8`.
 macro_rules! with_element {
@@ -63,6 +112,9 @@ macro_rules! with_element {
             $crate::dtype::DType::I32 => $function::<i32 $(, $more)*> $args,
             $crate::dtype::DType::U32 => $function::<u32 $(, $more)*> $args,
             $crate::dtype::DType::I64 => $function::<i64 $(, $more)*> $args,
+            $crate::dtype::DType::F16 => {
+                $function::<$crate::device::host::vm::convert::Half $(, $more)*> $args
+            }
             $crate::dtype::DType::F32 => $function::<f32 $(, $more)*> $args,
             $crate::dtype::DType::F64 => $function::<f64 $(, $more)*> $args,
         }
@@ -83,6 +135,7 @@ fn cast_from<T: Number>(isa: Isa, to: DType) -> TileFn {
         DType::I32 => tiles::unary::<T, i32, ToI32>(isa),
         DType::U32 => tiles::unary::<T, u32, ToU32>(isa),
         DType::I64 => tiles::unary::<T, i64, ToI64>(isa),
+        DType::F16 => tiles::unary::<T, Half, ToF16>(isa),
         DType::F32 => tiles::unary::<T, f32, ToF32>(isa),
         DType::F64 => tiles::unary::<T, f64, ToF64>(isa),
     }
@@ -105,6 +158,7 @@ casts! {
     ToI32 -> i32: to_i32;
     ToU32 -> u32: to_u32;
     ToI64 -> i64: to_i64;
+    ToF16 -> Half: to_f16;
     ToF32 -> f32: to_f32;
     ToF64 -> f64: to_f64;
 }

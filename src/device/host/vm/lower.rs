@@ -274,6 +274,8 @@ impl<'a> Lowering<'a> {
                 DType::I32 => integers::unary::<i32>(isa, op),
                 DType::U32 => integers::unary::<u32>(isa, op),
                 DType::I64 => integers::unary::<i64>(isa, op),
+                // Kernels compute `f16` in `f32`.
+                DType::F16 => None,
                 DType::F32 => floats::unary::<f32>(isa, op),
                 DType::F64 => floats::unary::<f64>(isa, op),
             },
@@ -290,6 +292,7 @@ impl<'a> Lowering<'a> {
                     DType::I32 => integers::binary::<i32>(isa, op, sides),
                     DType::U32 => integers::binary::<u32>(isa, op, sides),
                     DType::I64 => integers::binary::<i64>(isa, op, sides),
+                    DType::F16 => None,
                     DType::F32 => floats::binary::<f32>(isa, op, sides),
                     DType::F64 => floats::binary::<f64>(isa, op, sides),
                 }

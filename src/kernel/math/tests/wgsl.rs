@@ -2,7 +2,11 @@
 
 use wgpu::naga;
 
-const MATH: &str = include_str!("../../../../kernels/wgsl/math.wgsl");
+const MATH: &str = concat!(
+    include_str!("../../../../kernels/wgsl/product.wgsl"),
+    include_str!("../../../../kernels/wgsl/two_over_pi.wgsl"),
+    include_str!("../../../../kernels/wgsl/math.wgsl"),
+);
 
 #[test]
 fn the_wgsl_functions_are_valid_and_complete() {

@@ -5,7 +5,7 @@ use super::super::value::Value;
 use super::{Build, Function, Outcome, Parameter, needed, optional};
 use crate::collections::Array;
 use crate::collections::array::ChunkSize;
-use crate::dtype::{DType, Kind, Scalar};
+use crate::dtype::{DType, Kind, Scalar, half};
 
 const X: &[Parameter] = &[needed("x")];
 const X_DTYPE: &[Parameter] = &[needed("x"), optional("dtype", "None")];
@@ -36,6 +36,7 @@ pub(super) const TABLE: &[Function] = &[
     conversion("i32", &["int32"], |call| cast(call, DType::I32)),
     conversion("u32", &["uint32"], |call| cast(call, DType::U32)),
     conversion("i64", &["int64", "int"], |call| cast(call, DType::I64)),
+    conversion("f16", &["float16"], |call| cast(call, DType::F16)),
     conversion("f32", &["float32"], |call| cast(call, DType::F32)),
     conversion("f64", &["float64", "float"], |call| cast(call, DType::F64)),
     Function {
@@ -62,6 +63,7 @@ fn cast(call: &Call, dtype: DType) -> Outcome<Value> {
         return call.built(call.array(0)?.astype(dtype));
     };
     let value = match (dtype, dtype.kind()) {
+        (DType::F16, _) => Scalar::Float(half::to_single(half::from_double(scalar.as_f64())).into()),
         (DType::F32, _) => Scalar::Float(f64::from(scalar.as_f64() as f32)),
         (_, Kind::Float) => Scalar::Float(scalar.as_f64()),
         (_, Kind::Bool) => Scalar::Bool(scalar.as_bool()),
