@@ -288,7 +288,7 @@ impl Session {
     /// The device is gone, for as long as the session lives.
     fn lose(&self, device: DeviceId, message: &str) {
         let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
-        lost.entry(device).or_insert_with(|| format!("it was lost in an earlier run: {message}"));
+        lost.entry(device).or_insert_with(|| format!("it was lost earlier in this session: {message}"));
         self.open.lock().unwrap_or_else(PoisonError::into_inner)[usize::from(device.0)] = None;
     }
 

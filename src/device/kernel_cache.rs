@@ -29,8 +29,8 @@ impl KernelCache {
         KernelCache { folder: Some(folder.into()) }
     }
 
-    /// What was kept for a key.
-    pub(in crate::device) fn find(&self, key: &str) -> Option<Vec<u8>> {
+    /// What was kept for a key, and is whole. O(bytes).
+    pub fn find(&self, key: &str) -> Option<Vec<u8>> {
         let file = fs::read(self.path(key)?).ok()?;
         let rest = file.strip_prefix(FORMAT)?;
         let (hash, image) = rest.split_at_checked(blake3::OUT_LEN)?;
@@ -38,7 +38,7 @@ impl KernelCache {
     }
 
     /// Keeps an image. Other processes see the whole file or none.
-    pub(in crate::device) fn keep(&self, key: &str, image: &[u8]) {
+    pub fn keep(&self, key: &str, image: &[u8]) {
         if let Some(path) = self.path(key) {
             // Best effort: see the module.
             let _ = write(&path, image);

@@ -141,7 +141,7 @@ fn case_d10_a_lost_device_ends_in_recovery_or_a_clear_error() {
     let asked = gpu.operations();
     let (total, report) = run(&session, &chain("prefer-gpu")).unwrap();
     assert_eq!((total, gpu.operations(), report.recoveries.len()), (TOTAL, asked, 0));
-    assert!(report.to_string().contains("lost in an earlier run"), "{report}");
+    assert!(report.to_string().contains("lost earlier in this session"), "{report}");
 
     let (session, _) = one_gpu(lost());
     let error = run(&session, &chain("gpu")).map(|_| ()).unwrap_err();
