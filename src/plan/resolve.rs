@@ -186,8 +186,11 @@ impl Ask<'_> {
 
     /// The devices whose buffers hold parts of blocks, if not whole ones, and that want nothing else.
     fn fitting_in_parts(&self, verdicts: &[(DeviceId, Vec<Obstacle>)]) -> Vec<DeviceId> {
-        let holds_parts = |(_, obstacles): &&(DeviceId, Vec<Obstacle>)| match obstacles[..] {
-            [Obstacle::Block { limit, .. }] => split::parts_within(self.layer, limit.0).is_some(),
+        let holds_parts = |(id, obstacles): &&(DeviceId, Vec<Obstacle>)| match obstacles[..] {
+            [Obstacle::Block { limit, .. }] => {
+                let order = split::Order::on(self.machine.device(*id));
+                split::parts_within(self.layer, limit.0, order).is_some()
+            }
             _ => false,
         };
         verdicts.iter().filter(holds_parts).map(|(id, _)| *id).collect()

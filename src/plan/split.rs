@@ -30,6 +30,7 @@ use crate::plan::resolve::{Resolution, Resolved};
 use crate::steps::PartsOf;
 use crate::token::{Token, Tokenizer};
 
+pub use cut::Order;
 use cut::{Cut, cut, of_input};
 
 /// Parts of one block at most.
@@ -59,7 +60,10 @@ fn halve(known: &mut Known, graph: &LayerGraph, names: &[Arc<str>], device: Devi
     let mut is_news = false;
     for layer in names.iter().filter_map(|name| graph.layer_named(name)) {
         let parts = 2 * known.parts(layer, device);
-        if known.too_small(layer, device).is_none() && parts <= PARTS_MAX && cut(layer, parts).is_some() {
+        if known.too_small(layer, device).is_none()
+            && parts <= PARTS_MAX
+            && cut(layer, parts, Order::Kept).is_some()
+        {
             known.add_parts(layer.name(), device, parts);
             is_news = true;
         }
@@ -81,7 +85,7 @@ pub fn give_up(
 
 /// In how many parts a layer's blocks have to be made, so that no block that it reads or makes has more than `limit`
 /// bytes; 1 where they are no larger. `None` where that many can't be made. O(blocks along an axis).
-pub fn parts_within(layer: &Layer, limit: u64) -> Option<usize> {
+pub fn parts_within(layer: &Layer, limit: u64, order: Order) -> Option<usize> {
     let bytes = |chunks: &Chunking, of: &Layer| (chunks.largest_block() * of.dtype().size()) as u64;
     let fits = |cut: &Cut, count: usize| {
         let reads =
@@ -95,7 +99,7 @@ pub fn parts_within(layer: &Layer, limit: u64) -> Option<usize> {
     let counts =
         std::iter::successors(Some(2), |count| Some(2 * count)).take_while(|&count| count <= PARTS_MAX);
     counts
-        .map_while(|count| Some((count, cut(layer, count)?)))
+        .map_while(|count| Some((count, cut(layer, count, order)?)))
         .find(|(count, cut)| fits(cut, *count))
         .map(|(count, _)| count)
 }
@@ -215,8 +219,9 @@ fn planned_cuts(
     for index in (0..graph.layer_count()).rev() {
         let (id, layer) = (LayerId::at(index), graph.layer(LayerId::at(index)));
         let on = |&device: &DeviceId| {
-            let limit = machine.device(device).limits.binding_bytes_max;
-            let needed = limit.and_then(|limit| parts_within(layer, limit)).unwrap_or(1);
+            let info = machine.device(device);
+            let within = |limit| parts_within(layer, limit, Order::on(info));
+            let needed = info.limits.binding_bytes_max.and_then(within).unwrap_or(1);
             Some((device, needed.max(known.parts(layer, device)))).filter(|&(_, parts)| parts > 1)
         };
         let Some((device, count)) = resolved.of(id).candidates.iter().find_map(on) else { continue };
@@ -232,7 +237,8 @@ fn planned_cuts(
             is_over.then(|| Cut { domain: domain.clone(), chunks: domain.clone() })
         };
         let mut readers = users[index].iter().filter(|_| matches!(layer.op(), Op::Map(_)));
-        if let Some(cut) = readers.find_map(like).or_else(|| cut(layer, count)) {
+        let own = || cut(layer, count, Order::on(machine.device(device)));
+        if let Some(cut) = readers.find_map(like).or_else(own) {
             cuts.insert(id, PlannedCut { device, count, cut });
         }
     }

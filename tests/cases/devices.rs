@@ -2,6 +2,7 @@
 
 use outcrop::annotate::{Annotations, annotate};
 use outcrop::collections::Array;
+use outcrop::collections::array::Over;
 use outcrop::dtype::DType;
 use outcrop::machine::{DeviceKind, Machine};
 use outcrop::session::{Prepared, Session};
@@ -147,6 +148,36 @@ mod on_wgpu {
         check(&values, count);
         let parts = prepared.plan.layers.iter().find_map(|layer| layer.parts.as_ref()).unwrap();
         assert_eq!(parts.count, 8, "512 KiB in buffers of 64 KiB");
+    }
+
+    /// Sums too: the device's are to no other device's last bit anyway.
+    #[test]
+    fn case_d07_reductions_of_chunks_above_a_buffer_are_made_in_parts() {
+        let Some(device) = open() else { return };
+        let mut machine = one_gpu();
+        machine.devices[1].limits.binding_bytes_max = Some(64 << 10);
+        let session = session(machine, false).with_device(device);
+        let count = 1 << 17;
+        let arrays = annotate(wish("gpu"), || {
+            let x = numbers(count);
+            [x.sum(&Over::all()), x.max(&Over::all()), x.std(0, &Over::all())]
+        });
+        let layers = arrays.map(|array| array.layer().unwrap().clone());
+        let prepared = session.prepare(&layers).unwrap();
+        let results = session.run(&prepared, &Control::new()).unwrap().results;
+        let found = |at: usize| results[at].array().unwrap().to_scalar::<f32>().unwrap();
+        let values = || (0..count).map(|i| (i % 1000) as f64);
+        let mean = values().sum::<f64>() / count as f64;
+        let wanted = (values().map(|x| (x - mean).powi(2)).sum::<f64>() / count as f64).sqrt();
+        assert_eq!((f64::from(found(0)), found(1)), (f64::from(values().sum::<f64>() as f32), 999.0));
+        assert!((f64::from(found(2)) / wanted - 1.0).abs() < 1e-6, "{} and {wanted}", found(2));
+        assert!(
+            prepared
+                .plan
+                .layers
+                .iter()
+                .any(|layer| layer.parts.as_ref().is_some_and(|parts| parts.count == 8))
+        );
     }
 
     #[test]

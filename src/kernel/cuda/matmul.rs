@@ -1,4 +1,7 @@
 //! Products of matrices: tiles in shared memory and registers, in the order that the kernel's definition says.
+//!
+//! cuBLAS isn't called, though it may be faster: its order of sums is its own and changes with version and card, and equal
+//! bits on every device are the stronger promise.
 
 use super::element::stored_type;
 use super::words::value;

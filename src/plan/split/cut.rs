@@ -1,8 +1,12 @@
-//! Where blocks are cut into parts, so that every element is computed as it is in a whole block, bit for bit.
+//! Where blocks are cut into parts: so that every element is computed as it is in a whole block, bit for bit, or where the
+//! order of sums is free, so that it is one of the sums that the device might make.
 
 use crate::graph::chunking::{AxisChunks, Chunking};
 use crate::graph::layer::Layer;
 use crate::graph::op::{CopyRule, Op, Reduce, Reduction};
+use crate::kernel::StateClass;
+use crate::machine::DeviceInfo;
+use crate::plan::capability::state_class;
 
 /// Parts of a layer's blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,19 +22,54 @@ pub(super) struct Cut {
 ///
 /// Maps and copies make each element for itself, and are cut anywhere. Reductions are cut along the axes that stay, so
 /// that each result is folded from the same elements in the same order; two elements are left along such an axis, since
-/// the order is another one where there is nothing beside the elements of one result.
-pub(super) fn cut(layer: &Layer, count: usize) -> Option<Cut> {
+/// the order is another one where there is nothing beside the elements of one result. Where the order is free, or doesn't
+/// show, they are cut along all axes: then a part is folded into a state of its own, and the states are combined.
+pub(super) fn cut(layer: &Layer, count: usize, order: Order) -> Option<Cut> {
     match layer.op() {
         Op::Map(_) | Op::Copy(_) => {
             let chunks = halved(layer.chunks(), count, |_| Some(1))?;
             Some(Cut { domain: chunks.clone(), chunks })
         }
-        Op::Reduce(reduce) if !matches!(reduce.reduction, Reduction::Count { .. }) => {
+        Op::Reduce(reduce) => {
             let stays = |axis: usize| (!reduce.axes.contains(&axis)).then_some(2);
-            let domain = halved(&reduce.domain, count, stays)?;
+            let kept = match reduce.reduction {
+                Reduction::Count { .. } => None,
+                _ => halved(&reduce.domain, count, stays),
+            };
+            let any = || halved(&reduce.domain, count, |_| Some(1));
+            let is_free = order == Order::Free || is_exact(reduce);
+            let domain = kept.or_else(|| is_free.then(any).flatten())?;
             Some(Cut { chunks: result(reduce, &domain, layer.chunks()), domain })
         }
         _ => None,
+    }
+}
+
+/// Whether sums must be made in the order of a whole block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// All devices of the numeric class give equal bits.
+    Kept,
+    /// The device has bits of its own.
+    Free,
+}
+
+impl Order {
+    /// That of a device.
+    pub fn on(device: &DeviceInfo) -> Order {
+        match state_class(device.backend) {
+            StateClass::Double => Order::Kept,
+            StateClass::Pair => Order::Free,
+        }
+    }
+}
+
+/// Whether a result is the same in whichever order the elements are folded: integers' sums are.
+fn is_exact(reduce: &Reduce) -> bool {
+    match reduce.reduction {
+        Reduction::Count { .. } => true,
+        Reduction::Sum => !reduce.expr.output_dtype(0).is_float(),
+        _ => false,
     }
 }
 

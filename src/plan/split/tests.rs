@@ -216,8 +216,10 @@ fn blocks_above_what_a_buffer_holds_are_made_in_parts_from_the_start() {
 fn parts_are_no_more_than_a_buffer_needs() {
     let layer = |array: &Array| array.layer().unwrap().clone();
     let y = layer(&(source() * 2.0));
-    let counts = [64, 32, 31, 16, 8, 4, 3].map(|limit| parts_within(&y, limit));
+    let counts = [64, 32, 31, 16, 8, 4, 3].map(|limit| parts_within(&y, limit, Order::Kept));
     assert_eq!(counts, [Some(1), Some(1), Some(2), Some(2), Some(4), Some(8), None]);
     let total = layer(&source().sum(&Over::all()));
-    assert_eq!((parts_within(&total, 32), parts_within(&total, 31)), (Some(1), None));
+    let within = |limit, order| parts_within(&total, limit, order);
+    assert_eq!((within(32, Order::Kept), within(31, Order::Kept)), (Some(1), None));
+    assert_eq!((within(31, Order::Free), within(7, Order::Free)), (Some(2), Some(8)));
 }
