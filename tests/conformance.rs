@@ -18,7 +18,7 @@ const HOST: Least = [
     (Family::Fused, 27),
     (Family::Made, 66),
     (Family::Stencil, 48),
-    (Family::Reduction, 652),
+    (Family::Reduction, 751),
     (Family::MatMul, 80),
     (Family::Copy, 90),
 ];
@@ -93,7 +93,7 @@ mod wgpu {
         (Family::Fused, 21),
         (Family::Made, 6),
         (Family::Stencil, 24),
-        (Family::Reduction, 268),
+        (Family::Reduction, 301),
         (Family::MatMul, 48),
         (Family::Copy, 90),
     ];

@@ -15,41 +15,65 @@ extern "C" __global__ void __launch_bounds__(256) oc_groups(const __grid_constan
     }
 }
 
-// The groups of each cell, in their order.
+// {{fan}} groups of a cell, in their order; the result's states are as many for each cell, those of one place side by side.
 extern "C" __global__ void __launch_bounds__(256) oc_join_groups(const __grid_constant__ Words p) {
-    const unsigned long long cells = p.w[{{own}}], runs = p.w[{{own}} + 1], each = p.w[{{own}} + 2];
-    const unsigned long long cell = blockIdx.x * 256ull + threadIdx.x;
-    if (cell >= cells) {
+    const unsigned long long cells = p.w[{{own}}], of_cell = p.w[{{own}} + 1], each = p.w[{{own}} + 2];
+    const unsigned long long total = (of_cell + {{fan}} - 1) / {{fan}} * cells;
+    const unsigned long long at = blockIdx.x * 256ull + threadIdx.x;
+    if (at >= total) {
         return;
     }
     const E *const states = (const E *)p.w[{{own}} + 3];
     const unsigned long long groups = p.w[{{own}} + 4];
-    const unsigned long long base = oc_apart(p, {{own}} + 5, cell);
+    const unsigned long long base = oc_apart(p, {{own}} + 5, at % cells), first = at / cells * {{fan}};
+    const int n = of_cell - first < {{fan}} ? (int)(of_cell - first) : {{fan}};
+    unsigned long long run = first / each, k = first % each;
+    unsigned long long start = (base + oc_apart(p, {{own}} + 5 + {{apart}}, run)) * each;
     State state = oc_identity();
-    for (unsigned long long r = 0; r < runs; ++r) {
-        const unsigned long long start = (base + oc_apart(p, {{own}} + 5 + {{apart}}, r)) * each;
-#pragma unroll 4
-        for (unsigned long long k = 0; k < each; ++k) {
-            state = oc_join(state, oc_load(states + start + k, groups));
+    for (int i = 0; i < n; ++i) {
+        state = oc_join(state, oc_load(states + start + k, groups));
+        if (++k == each) {
+            k = 0;
+            ++run;
+            start = (base + oc_apart(p, {{own}} + 5 + {{apart}}, run)) * each;
         }
     }
-    oc_store((E *)p.w[{{output}}] + cell, cells, state);
+    oc_store((E *)p.w[{{output}}] + at, total, state);
 }
 
-// Every cell takes its elements one by one; neighbouring threads have neighbouring cells.
-extern "C" __global__ void __launch_bounds__(256) oc_columns(const __grid_constant__ Words p) {
-    const unsigned long long cells = p.w[{{own}}], folded = p.w[{{own}} + 1];
-    const unsigned long long cell = blockIdx.x * 256ull + threadIdx.x;
-    if (cell >= cells) {
+// {{fan}} states of a cell, in their order.
+extern "C" __global__ void __launch_bounds__(256) oc_join_states(const __grid_constant__ Words p) {
+    const unsigned long long cells = p.w[{{own}}], of_cell = p.w[{{own}} + 1], total = p.w[{{own}} + 2] * cells;
+    const unsigned long long at = blockIdx.x * 256ull + threadIdx.x;
+    if (at >= total) {
         return;
     }
-    const unsigned long long base = oc_apart(p, {{own}} + 5, cell);
+    const unsigned long long first = at / cells * {{fan}};
+    const E *const states = (const E *)p.w[{{own}} + 3] + first * cells + at % cells;
+    const int n = of_cell - first < {{fan}} ? (int)(of_cell - first) : {{fan}};
     State state = oc_identity();
 #pragma unroll 4
-    for (unsigned long long r = 0; r < folded; ++r) {
+    for (int i = 0; i < n; ++i) {
+        state = oc_join(state, oc_load(states + i * cells, of_cell * cells));
+    }
+    oc_store((E *)p.w[{{output}}] + at, total, state);
+}
+
+// {{column}} elements of a cell, one by one; neighbouring threads have neighbouring cells.
+extern "C" __global__ void __launch_bounds__(256) oc_columns(const __grid_constant__ Words p) {
+    const unsigned long long cells = p.w[{{own}}], folded = p.w[{{own}} + 1], total = p.w[{{own}} + 2] * cells;
+    const unsigned long long at = blockIdx.x * 256ull + threadIdx.x;
+    if (at >= total) {
+        return;
+    }
+    const unsigned long long base = oc_apart(p, {{own}} + 5, at % cells), first = at / cells * {{column}};
+    const int n = folded - first < {{column}} ? (int)(folded - first) : {{column}};
+    State state = oc_identity();
+#pragma unroll 4
+    for (int i = 0; i < n; ++i) {
         bool counts = true;
-        const V value = oc_at(p, (I)(base + oc_apart(p, {{own}} + 5 + {{apart}}, r)), counts);
+        const V value = oc_at(p, (I)(base + oc_apart(p, {{own}} + 5 + {{apart}}, first + i)), counts);
         oc_take(state, value, counts);
     }
-    oc_store((E *)p.w[{{output}}] + cell, cells, state);
+    oc_store((E *)p.w[{{output}}] + at, total, state);
 }

@@ -174,6 +174,48 @@ proptest! {
     }
 }
 
+/// The definition, plainly: lanes of a group, their tree, states in rows of 64; and elements of a column in rows of 256.
+#[test]
+fn sums_are_made_in_the_order_that_is_promised() {
+    let rows = |sums: Vec<f64>| sums.chunks(64).map(|row| row.iter().fold(0.0, |sum, x| sum + x)).collect();
+    let tree = |mut sums: Vec<f64>| {
+        sums = rows(sums);
+        while sums.len() > 1 {
+            sums = rows(sums);
+        }
+        sums[0]
+    };
+    let group = |values: &[f64]| {
+        let mut lanes = [0.0; 16];
+        values.iter().enumerate().for_each(|(i, x)| lanes[i % 16] += x);
+        for half in [8, 4, 2, 1] {
+            (0..half).for_each(|lane| lanes[lane] += lanes[lane + half]);
+        }
+        lanes[0]
+    };
+    let dice = &mut Dice(9);
+    let values: Vec<f64> = (0..4_300_000).map(|_| dice.unit() - 0.3).collect();
+    let sum = |shape: &[usize], axes: Vec<usize>| {
+        let values = values[..shape.iter().product()].iter().map(|&x| Value::F64(x)).collect();
+        let input = Whole { dtype: DType::F64, shape: shape.into(), values };
+        let case = Case { input, reduction: Reduction::Sum, axes, threshold: None };
+        case.run(Isa::detect(), shape, &mut Dice(1)).iter().map(|x| x.as_f64()).collect::<Vec<f64>>()
+    };
+    // Three levels above the groups.
+    assert_eq!(sum(&[4_300_000], vec![0]), [tree(values.chunks(1024).map(group).collect())]);
+    let column = |at: usize| values[..3 * 20_000].iter().skip(at).step_by(3).copied().collect::<Vec<f64>>();
+    let plain = |values: &[f64]| values.iter().fold(0.0, |sum, x| sum + x);
+    let columns = [0, 1, 2].map(|at| {
+        let states: Vec<f64> = column(at).chunks(256).map(plain).collect();
+        if states.len() > 1 { tree(states) } else { states[0] }
+    });
+    assert_eq!(sum(&[20_000, 3], vec![0]), columns);
+    // The groups of a cell come from many runs.
+    let runs =
+        |at: usize| values[..100 * 2 * 5].chunks(5).skip(at).step_by(2).map(group).collect::<Vec<f64>>();
+    assert_eq!(sum(&[100, 2, 5], vec![0, 2]), [tree(runs(0)), tree(runs(1))]);
+}
+
 #[test]
 fn a_spread_of_one_near_a_million() {
     let dice = &mut Dice(4);

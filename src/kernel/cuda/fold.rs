@@ -10,8 +10,13 @@ use crate::kernel::render::{LaunchError, fill};
 use crate::kernel::{Arguments, MapKernel, StateSpec};
 use crate::shape::{AXES_MAX, Shape};
 
-/// Elements of a group. A part of the definition of results: the host's.
+// The definition of results, which is the host's.
+/// Elements of a group.
 const GROUP: usize = 1024;
+/// Elements that a cell takes one by one into a state, where the innermost axis is kept.
+const COLUMN: usize = 256;
+/// States that are joined in a row.
+const FAN: usize = 64;
 
 /// Words of a walk over some axes: their number, and for each an extent and a step.
 const APART: usize = 1 + 2 * AXES_MAX;
@@ -29,6 +34,9 @@ const COUNTERS: usize = 1024;
 const GROUPS: usize = 0;
 const JOIN: usize = 1;
 const COLUMNS: usize = 2;
+const STATES: usize = 3;
+
+const FUNCTIONS: [&str; 4] = ["oc_groups", "oc_join_groups", "oc_columns", "oc_join_states"];
 
 /// A fold as a launch needs it.
 #[derive(Clone, Debug)]
@@ -57,6 +65,8 @@ pub(super) fn render(map: &MapKernel, reduction: Reduction, axes: &[usize], stat
             ("output", &number(layout.output)),
             ("group", &number(GROUP)),
             ("apart", &number(APART)),
+            ("column", &number(COLUMN)),
+            ("fan", &number(FAN)),
         ],
     );
     // A `bool` is compared as the byte that it is stored as.
@@ -68,7 +78,7 @@ pub(super) fn render(map: &MapKernel, reduction: Reduction, axes: &[usize], stat
         kernels,
     ]
     .concat();
-    Rendered { source, functions: vec!["oc_groups", "oc_join_groups", "oc_columns"], words, form }
+    Rendered { source, functions: FUNCTIONS.to_vec(), words, form }
 }
 
 fn count_source(layout: &WordLayout, bins: u32) -> String {
@@ -99,7 +109,7 @@ fn count_source(layout: &WordLayout, bins: u32) -> String {
 }
 
 /// The groups of a block whose innermost axis is folded.
-pub(super) struct Groups {
+struct Groups {
     /// Elements of a run of folded innermost axes.
     run: usize,
     /// Axes further out.
@@ -113,7 +123,7 @@ pub(super) struct Groups {
 
 impl Groups {
     /// `None` where the innermost axis (of those longer than 1) is kept, and for counts of bins.
-    pub(super) fn new(reduction: Reduction, axes: &[usize], shape: &Shape) -> Option<Groups> {
+    fn new(reduction: Reduction, axes: &[usize], shape: &Shape) -> Option<Groups> {
         if matches!(reduction, Reduction::Count { .. }) {
             return None;
         }
@@ -139,15 +149,29 @@ impl Groups {
         self.runs * self.each
     }
 
-    /// Whether every cell is one group.
-    fn is_direct(&self) -> bool {
-        self.each == 1 && self.of_cell == 1
+    /// Groups of one cell.
+    fn each_cell(&self) -> usize {
+        self.of_cell * self.each
     }
+}
 
-    /// Room for the groups' states, where they aren't the result.
-    pub(super) fn scratch_bytes(&self, state: StateSpec) -> usize {
-        if self.is_direct() { 0 } else { self.count() * state.planes * state.dtype.size() }
+/// Bytes that a launch on a region of this shape takes for states on their way.
+pub(super) fn scratch_bytes(reduction: Reduction, axes: &[usize], state: StateSpec, shape: &Shape) -> usize {
+    if matches!(reduction, Reduction::Count { .. }) {
+        return 0;
     }
+    let is_kept = |axis: &usize| !axes.contains(axis);
+    let cells: usize = (0..shape.len()).filter(is_kept).map(|axis| shape[axis]).product();
+    let of_cell = match Groups::new(reduction, axes, shape) {
+        Some(groups) => groups.each_cell(),
+        None => (shape.elements() / cells.max(1)).div_ceil(COLUMN),
+    };
+    levels(of_cell).map(|states| states * cells * state.planes * state.dtype.size()).sum()
+}
+
+/// States of a cell at the levels above which there is another.
+fn levels(of_cell: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(of_cell), |states| Some(states.div_ceil(FAN))).take_while(|&states| states > 1)
 }
 
 impl Fold {
@@ -163,30 +187,13 @@ impl Fold {
         }
         let is_kept = |axis: &usize| !self.axes.contains(axis);
         let cells: usize = (0..shape.len()).filter(is_kept).map(|axis| shape[axis]).product();
-        let Some(groups) = Groups::new(self.reduction, &self.axes, shape) else {
-            let steps = shape.strides();
-            let steps = |axis: usize| steps[axis] as usize;
-            let folded: usize = self.axes.iter().map(|&axis| shape[axis]).product();
-            let own = [value(cells), value(folded), value(0), value(0), value(0)];
-            let words = self.words(map, own, shape, shape.len(), &steps);
-            return Ok(Launch { passes: pass(COLUMNS, words, cells)?, ..Launch::default() });
-        };
-        let scratch_bytes = groups.scratch_bytes(self.state);
-        let own = [value(groups.count()), value(groups.run), value(groups.each), value(0), value(0)];
-        let mut words = self.words(map.clone(), own, shape, 0, &|_| 0);
-        if groups.is_direct() {
-            return Ok(Launch { passes: pass(GROUPS, words, groups.count() * 16)?, ..Launch::default() });
+        let mut tree = Joining { fold: self, map, cells, passes: Vec::new(), at: 0 };
+        match Groups::new(self.reduction, &self.axes, shape) {
+            Some(groups) => tree.groups(shape, &groups)?,
+            None => tree.columns(shape, elements / cells.max(1))?,
         }
-        let output = self.map.inputs.len();
-        words[output] = Word::Address(Slot::Scratch, 0);
-        let mut passes = pass(GROUPS, words, groups.count() * 16)?;
-        let outer: Shape = shape[..groups.outer].into();
-        let steps = outer.strides();
-        let states = Word::Address(Slot::Scratch, 0);
-        let own = [value(cells), value(groups.of_cell), value(groups.each), states, value(groups.count())];
-        let words = self.words(map, own, shape, groups.outer, &|axis| steps[axis] as usize);
-        passes.extend(pass(JOIN, words, cells)?);
-        Ok(Launch { scratch_bytes, clears: false, passes })
+        let Joining { passes, at, .. } = tree;
+        Ok(Launch { scratch_bytes: at, clears: false, passes })
     }
 
     /// The map's words, five of a function's own, and the walks over the kept and the folded of the first `outer` axes.
@@ -212,7 +219,87 @@ impl Fold {
     }
 }
 
-fn pass(function: usize, words: Vec<Word>, threads: usize) -> Result<Vec<Pass>, LaunchError> {
-    let blocks = (blocks_for(threads, BLOCK as usize)?, 1);
-    Ok(if threads == 0 { Vec::new() } else { vec![Pass { function, words, blocks }] })
+/// The passes of a launch: states that are joined until there is one for each cell.
+struct Joining<'a> {
+    fold: &'a Fold,
+    map: Vec<Word>,
+    cells: usize,
+    passes: Vec<Pass>,
+    /// Bytes of scratch memory that are taken.
+    at: usize,
+}
+
+impl Joining<'_> {
+    fn groups(&mut self, shape: &Shape, groups: &Groups) -> Result<(), LaunchError> {
+        let own = [value(groups.count()), value(groups.run), value(groups.each), value(0), value(0)];
+        let words = self.fold.words(self.map.clone(), own, shape, 0, &|_| 0);
+        let states = groups.each_cell();
+        let from = self.pass(GROUPS, words, groups.count() * 16, states)?;
+        if states <= 1 {
+            return if states == 0 { self.nothing(shape) } else { Ok(()) };
+        }
+        let outer: Shape = shape[..groups.outer].into();
+        let steps = outer.strides();
+        let own = [value(self.cells), value(states), value(groups.each), from, value(groups.count())];
+        let words = self.fold.words(self.map.clone(), own, shape, groups.outer, &|axis| steps[axis] as usize);
+        let joined = states.div_ceil(FAN);
+        let from = self.pass(JOIN, words, joined * self.cells, joined)?;
+        self.join(shape, joined, from)
+    }
+
+    fn columns(&mut self, shape: &Shape, folded: usize) -> Result<(), LaunchError> {
+        let steps = shape.strides();
+        let states = folded.div_ceil(COLUMN).max(1);
+        let own = [value(self.cells), value(folded), value(states), value(0), value(0)];
+        let words = self.fold.words(self.map.clone(), own, shape, shape.len(), &|axis| steps[axis] as usize);
+        let from = self.pass(COLUMNS, words, states * self.cells, states)?;
+        self.join(shape, states, from)
+    }
+
+    /// From so many states of each cell to one.
+    fn join(&mut self, shape: &Shape, mut states: usize, mut from: Word) -> Result<(), LaunchError> {
+        while states > 1 {
+            let joined = states.div_ceil(FAN);
+            from = self.states(shape, states, joined, from)?;
+            states = joined;
+        }
+        Ok(())
+    }
+
+    /// The states of cells that nothing is folded into.
+    fn nothing(&mut self, shape: &Shape) -> Result<(), LaunchError> {
+        self.states(shape, 0, 1, value(0)).map(|_| ())
+    }
+
+    fn states(
+        &mut self,
+        shape: &Shape,
+        states: usize,
+        joined: usize,
+        from: Word,
+    ) -> Result<Word, LaunchError> {
+        let own = [value(self.cells), value(states), value(joined), from, value(0)];
+        let words = self.fold.words(self.map.clone(), own, shape, 0, &|_| 0);
+        self.pass(STATES, words, joined * self.cells, joined)
+    }
+
+    /// Adds a pass that makes so many states of each cell, and says where they are.
+    fn pass(
+        &mut self,
+        function: usize,
+        mut words: Vec<Word>,
+        threads: usize,
+        states: usize,
+    ) -> Result<Word, LaunchError> {
+        let output = self.fold.map.inputs.len();
+        if states > 1 {
+            words[output] = Word::Address(Slot::Scratch, self.at as isize);
+            self.at += states * self.cells * self.fold.state.planes * self.fold.state.dtype.size();
+        }
+        let to = words[output];
+        if threads > 0 {
+            self.passes.push(Pass { function, words, blocks: (blocks_for(threads, BLOCK as usize)?, 1) });
+        }
+        Ok(to)
+    }
 }

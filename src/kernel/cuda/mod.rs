@@ -149,8 +149,9 @@ impl Rendered {
 /// it runs.
 pub fn scratch_bytes(kernel: &Kernel, region: &Region) -> usize {
     match kernel {
-        Kernel::Fold { reduction, axes, state, .. } => fold::Groups::new(*reduction, axes, &region.shape)
-            .map_or(0, |groups| groups.scratch_bytes(*state)),
+        Kernel::Fold { reduction, axes, state, .. } => {
+            fold::scratch_bytes(*reduction, axes, *state, &region.shape)
+        }
         _ => 0,
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Planes {
 }
 
 impl Planes {
-    fn plane<T>(self, plane: usize) -> *mut T {
+    pub fn plane<T>(self, plane: usize) -> *mut T {
         self.start.wrapping_add(plane * self.step).cast()
     }
 }

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::Dense;
+use super::combine::Planes;
 use super::loops::{FoldArgs, FoldLoops, fold_loops, identity_bits};
+use super::tree::{FAN, Tree};
 use crate::block::Block;
 use crate::device::host::copy;
 use crate::device::host::isa::Isa;
@@ -19,10 +21,13 @@ use crate::shape::{Shape, Strides};
 /// Elements of a group.
 pub(super) const GROUP: usize = 1024;
 
+/// Elements that a cell takes one by one into a state.
+pub(super) const COLUMN: usize = 256;
+
 /// Where groups are folded to.
-pub(super) enum Target {
-    /// Their cells, with `plane` bytes from plane to plane.
-    Cells { start: *mut u8, plane: usize },
+pub(super) enum Target<'a> {
+    /// Their cells.
+    Cells(Tree<'a>),
     /// Each to a state of one cell, in words, `step` bytes behind the last one's; all to the same if that is 0.
     Slots { next: *mut u8, step: usize },
 }
@@ -72,16 +77,37 @@ impl Fold {
 
     /// As [`Fold::run`], for a part of a block whose folded innermost axes have runs of `run` elements.
     pub(super) fn fold_block(&self, arguments: &Arguments, run: Option<usize>) -> Result<(), Failure> {
-        let (cells, strides) = self.cells(&arguments.region.shape);
+        let shape = &arguments.region.shape;
+        let (cells, strides) = self.cells(shape);
         let state = self.blank(&arguments.output, cells)?;
-        let plane = cells * self.state.dtype.size();
         let mut frame = self.frame(arguments, strides)?;
         match run {
-            Some(run) => self.fold_groups(&mut frame, run, 0, Target::Cells { start: state.start, plane }),
-            None => self.fold_columns(&mut frame, state.start, plane),
+            Some(run) => {
+                let tree = self.tree_of_groups(shape, run, state.start, cells);
+                self.fold_groups(&mut frame, run, 0, Target::Cells(tree));
+            }
+            None => {
+                let items = shape.elements() / cells.max(1);
+                self.fold_columns(&mut frame, Tree::new(self, state.start, cells, items, COLUMN));
+            }
         }
         drop(frame);
         state.store()
+    }
+
+    /// The tree of what is made of runs of `run` elements. Bins don't have groups of their own, and count in any order.
+    pub(super) fn tree_of_groups(
+        &self,
+        shape: &Shape,
+        run: usize,
+        result: *mut u8,
+        cells: usize,
+    ) -> Tree<'_> {
+        let groups = match self.reduction {
+            Reduction::Count { .. } => 0,
+            _ => shape.elements() / run.max(1) / cells.max(1) * run.div_ceil(GROUP),
+        };
+        Tree::new(self, result, cells, groups, FAN)
     }
 
     pub(super) fn frame<'a>(
@@ -139,7 +165,7 @@ impl Fold {
     }
 
     /// Folds what the frame walks, from element `first`, which begins a group.
-    pub(super) fn fold_groups(&self, frame: &mut Frame, run: usize, first: usize, mut target: Target) {
+    pub(super) fn fold_groups(&self, frame: &mut Frame, run: usize, first: usize, mut target: Target<'_>) {
         let value_size = self.code.outputs[0].size();
         let has_mask = self.code.outputs.len() > 1;
         let (_scratch, areas) = Scratch::with_areas(&[GROUP * value_size, GROUP]);
@@ -154,25 +180,33 @@ impl Fold {
                 frame.tile(at, n, &targets[..self.code.outputs.len()]);
                 (at, filled, left) = (at + n, filled + n, left - n);
                 if filled == GROUP || left == 0 {
+                    let cell = frame.extra_offset(0) as usize;
                     let (state, plane) = match &mut target {
-                        Target::Cells { start, plane } => {
-                            let cell = frame.extra_offset(0) as usize * self.state.dtype.size();
-                            (start.wrapping_add(cell), *plane)
+                        Target::Cells(tree) => {
+                            let Planes { start, step } = tree.lowest();
+                            (start.wrapping_add(cell * self.state.dtype.size()), step)
                         }
                         Target::Slots { next, step } => {
                             (std::mem::replace(next, next.wrapping_add(*step)), size_of::<u64>())
                         }
                     };
                     self.fold(self.loops.group, values, has_mask.then_some(mask), filled, state, plane);
+                    if let Target::Cells(tree) = &mut target {
+                        tree.took(cell..cell + 1);
+                    }
                     filled = 0;
                     left = if left == 0 { run } else { left };
                 }
             }
             frame.next_row();
         }
+        if let Target::Cells(tree) = target {
+            tree.finish();
+        }
     }
 
-    fn fold_columns(&self, frame: &mut Frame, state: *mut u8, plane: usize) {
+    fn fold_columns(&self, frame: &mut Frame, mut tree: Tree<'_>) {
+        let Planes { start, step } = tree.lowest();
         let has_mask = self.code.outputs.len() > 1;
         let values = frame.output_tile(0);
         let mask = has_mask.then(|| frame.output_tile(1));
@@ -183,11 +217,14 @@ impl Fold {
             for at in (0..length).step_by(TILE) {
                 let n = TILE.min(length - at);
                 frame.tile(at, n, &targets[..self.code.outputs.len()]);
-                let cell = (frame.extra_offset(0) as usize + at) * self.state.dtype.size();
-                self.fold(self.loops.column, values, mask, n, state.wrapping_add(cell), plane);
+                let cell = frame.extra_offset(0) as usize + at;
+                let state = start.wrapping_add(cell * self.state.dtype.size());
+                self.fold(self.loops.column, values, mask, n, state, step);
+                tree.took(cell..cell + n);
             }
             frame.next_row();
         }
+        tree.finish();
     }
 
     fn fold(

@@ -3,8 +3,9 @@
 //! **Order.** Results depend on the kernel and the shape of its logical block only. Where the innermost axis
 //! (of those longer than 1) is folded, the elements of the block that belong to one cell and lie in one run of
 //! folded innermost axes are taken in C order in groups of [`fold::GROUP`]; a group is summed in 16 lanes
-//! (element i in lane i mod 16), the lanes by a balanced tree, and groups are combined in their order. Where it
-//! is kept, every cell takes its elements one by one in C order. Floats sum as `f64`.
+//! (element i in lane i mod 16), the lanes by a balanced tree. Where it is kept, every cell takes its elements in C order,
+//! [`fold::COLUMN`] of them one by one into a state. Groups, or these states, are combined by a [`tree`]. Floats sum as
+//! `f64`.
 //!
 //! **Variance.** Each group takes two passes about its own mean, with the correction of the second pass's
 //! rounding; groups and states combine by Chan, Golub and LeVeque's update. Cells that take elements one by
@@ -19,6 +20,7 @@ mod fold;
 mod groups;
 mod loops;
 mod split;
+mod tree;
 
 pub(super) use combine::combine;
 pub(super) use finish::finish;

@@ -1,7 +1,7 @@
 //! Folds in parts.
 //!
 //! Cells don't know of each other, so a fold may be cut along any axis that is kept. What goes into one cell is cut
-//! between groups: each group is folded into a state of its own, and they are combined in their order when all are done.
+//! between groups: each group is folded into a state of its own, and they are combined by their tree when all are done.
 //! That gives the bits of folding them one after the other, since a state takes in a group as it takes in a state.
 
 use std::sync::atomic::AtomicU64;
@@ -124,14 +124,18 @@ impl Fold {
         let state = self.blank(&arguments.output, cells)?;
         let size = self.state.dtype.size();
         let slots = states.as_ptr().cast::<u8>();
-        let take_in = |cell: usize, cells_each: usize, slot: usize| {
-            let to = Planes { start: state.start.wrapping_add(cell * size), step: cells * size };
+        let mut tree = self.tree_of_groups(shape, *run, state.start, cells);
+        let mut take_in = |cell: usize, cells_each: usize, slot: usize| {
+            let Planes { start, step } = tree.lowest();
+            let to = Planes { start: start.wrapping_add(cell * size), step };
             let from = Planes { start: slots.wrapping_add(8 * slot).cast_mut(), step: 8 };
             // SAFETY: nobody writes to the states any more; both sides have those cells.
             unsafe { join(self.reduction, self.state, 0..cells_each, to, from) };
+            tree.took(cell..cell + cells_each);
         };
         if *is_one_each {
             (0..*count).for_each(|part| take_in(0, cells, part * cells));
+            tree.finish();
             return state.store();
         }
         let (planes, per_run) = (self.state.planes, groups * run / shape.elements());
@@ -150,6 +154,7 @@ impl Fold {
             }
             walk.advance();
         }
+        tree.finish();
         state.store()
     }
 }
