@@ -14,8 +14,10 @@ use outcrop::device::{open, probe};
 use outcrop::dtype::{DType, Scalar};
 use outcrop::graph::expr::{Expr, NodeOp};
 use outcrop::graph::expr_ops::{BinaryOp, UnaryOp};
+use outcrop::graph::op::Reduction;
 use outcrop::graph::piece::Piece;
-use outcrop::kernel::{Arguments, ArraySpec, Kernel, MapKernel, Operand};
+use outcrop::kernel::{Arguments, ArraySpec, Kernel, MapKernel, Operand, StateClass, StateSpec};
+use outcrop::plan::capability::state_class;
 use outcrop::shape::{Region, Shape};
 use table::Table;
 
@@ -33,8 +35,14 @@ fn main() -> Result<(), DeviceError> {
         let Some(device) = open::open(info, None)? else { continue };
         println!("{}: {}, through {}", info.name, info.model, info.backend);
         let link = machine.link(outcrop::machine::MemoryId::HOST, machine.memory_of(id));
-        Card { table: &table, device: &*device, name: &info.name, elements: size() }
-            .measure(link.bytes_per_s)?;
+        Card {
+            table: &table,
+            device: &*device,
+            name: &info.name,
+            class: state_class(info.backend),
+            elements: size(),
+        }
+        .measure(link.bytes_per_s)?;
     }
     Ok(())
 }
@@ -49,6 +57,7 @@ struct Card<'a> {
     table: &'a Table,
     device: &'a dyn Device,
     name: &'a str,
+    class: StateClass,
     elements: usize,
 }
 
@@ -65,13 +74,16 @@ impl Card<'_> {
 
         let copy = self.compile(&Kernel::Copy { dtype: DType::F32 })?;
         let copied = self.seconds(&copy, &arguments(&[&x], &y, vec![Piece::cut(&whole(&x), &whole(&x))]))?;
-        self.figure("copy on the card", 2.0 * bytes / copied / 1e9, "GB/s");
+        let copies = 2.0 * bytes / copied / 1e9;
+        self.figure("copy on the card", copies, "GB/s");
         self.device.queue().upload(&host, &z)?;
         let fused = self.compile(&Kernel::Map(self.map(&fused(), 2)))?;
         let fused_s = self.seconds(&fused, &arguments(&[&x, &z], &y, Vec::new()))?;
         let rate = 3.0 * bytes / fused_s;
-        self.at_least("fused sqrt(x² + z²) · 0.5", rate / 1e9, "GB/s", 0.9 * 2.0 * bytes / copied / 1e9);
+        self.at_least("fused sqrt(x² + z²) · 0.5", rate / 1e9, "GB/s", 0.9 * copies);
 
+        self.sum("sum of all", [self.elements].into(), &x, copies)?;
+        self.sum("sum of 8 columns", [self.elements / 8, 8].into(), &x, copies)?;
         self.products(DType::F32)?;
         self.products(DType::F64).or_else(|error| match error {
             DeviceError::Compile { .. } => Ok(()),
@@ -113,6 +125,30 @@ impl Card<'_> {
         })?;
         let longer = copy_s.max(launches * kernel_s);
         self.at_least("overlap: longer of two, of both", longer / both, "", 0.9);
+        Ok(())
+    }
+
+    /// Sums along the first axis, which reads every value once, beside the rate at which the card copies.
+    fn sum(&self, case: &str, shape: Shape, x: &Block, copies: f64) -> Result<(), DeviceError> {
+        let (reduction, dtype) = (Reduction::Sum, DType::F32);
+        let state = StateSpec::new(self.class, reduction, dtype);
+        let map = MapKernel::folded(
+            &Arc::new(Expr::identity(dtype)),
+            vec![ArraySpec { dtype, shape: shape.clone() }],
+            shape.clone(),
+        );
+        let program = self.compile(&Kernel::Fold { map, reduction, axes: vec![0], state })?;
+        let form: Shape = [state.planes, 1].into_iter().chain(shape[1..].iter().copied()).collect();
+        let buffer = self.device.memory().allocate(form.elements() * state.dtype.size())?;
+        let block = Block::contiguous(x.buffer.clone(), dtype, shape.clone());
+        let arguments = Arguments {
+            operands: vec![operand(0, &block)],
+            output: Block::contiguous(buffer, state.dtype, form),
+            region: Region::whole(&shape),
+            pieces: Vec::new(),
+        };
+        let seconds = self.seconds(&program, &arguments)?;
+        self.at_least(case, (4 * shape.elements()) as f64 / seconds / 1e9, "GB/s", 0.8 * copies);
         Ok(())
     }
 

@@ -20,6 +20,8 @@ mod cases;
 mod compare;
 mod play;
 
+pub use cases::tolerance;
+
 use std::collections::BTreeMap;
 use std::fmt;
 

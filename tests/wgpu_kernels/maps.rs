@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use outcrop::device::conformance::tolerance;
 use outcrop::device::contract::Device;
 use outcrop::dtype::{DType, Kind, Scalar};
 use outcrop::graph::expr::{Expr, NodeId, NodeOp};
@@ -69,33 +70,6 @@ fn single(inputs: &[DType], result: DType, op: impl Fn(&[NodeId]) -> NodeOp) -> 
     let root = expr.push(op(&ids), result);
     expr.output(root);
     expr
-}
-
-/// Functions whose last digits are the device's own; the others are exact or correctly rounded, save for the
-/// quotient and the square root, which WGSL allows 2.5 ulp.
-fn tolerance(name: &str, dtype: DType) -> f64 {
-    let exact = [
-        "negative",
-        "abs",
-        "sign",
-        "floor",
-        "ceil",
-        "round",
-        "trunc",
-        "add",
-        "subtract",
-        "multiply",
-        "minimum",
-        "maximum",
-        "remainder",
-        "floor_divide",
-    ];
-    match dtype {
-        _ if exact.contains(&name) => 0.0,
-        DType::F64 => 1e-15,
-        DType::F16 => 1e-3,
-        _ => 1e-6,
-    }
 }
 
 #[test]

@@ -443,9 +443,9 @@ fn single(inputs: &[DType], result: DType, op: impl Fn(&[NodeId]) -> NodeOp) -> 
     expr
 }
 
-/// Functions that are exact or correctly rounded everywhere; the last digits of others are the device's own. WGSL allows
-/// the quotient and the square root 2.5 units in the last place.
-fn tolerance(name: &str, dtype: DType) -> f64 {
+/// How far a device with bits of its own may be off in a function, as a share of its value. 0 for those that are exact or
+/// correctly rounded everywhere; WGSL allows the quotient and the square root 2.5 units in the last place.
+pub fn tolerance(name: &str, dtype: DType) -> f64 {
     const EXACT: [&str; 14] = [
         "negative",
         "abs",
