@@ -1,22 +1,47 @@
 // Sine, cosine and tangent of f64, of every argument to the last digits.
 
+// 2/pi: after 64 zeros the bits behind the point, the highest first.
+const OC_TWO_OVER_PI = array<u32, 40>(
+    0x00000000u, 0x00000000u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u,
+    0xfe5163abu, 0xdebbc561u, 0xb7246e3au, 0x424dd2e0u, 0x06492eeau, 0x09d1921cu, 0xfe1deb1cu, 0xb129a73eu,
+    0xe88235f5u, 0x2ebb4484u, 0xe99c7026u, 0xb45f7e41u, 0x3991d639u, 0x835339f4u, 0x9c845f8bu, 0xbdf9283bu,
+    0x1ff897ffu, 0xde05980fu, 0xef2f118bu, 0x5a0a6d1fu, 0x6d367ecfu, 0x27cb09b7u, 0x4f463f66u, 0x9e5fea2du,
+    0x7527bac7u, 0xebe5f17bu, 0x3d0739f7u, 0x8a5292eau, 0x6bfb5fb1u, 0x1f8d5d08u, 0x56033046u, 0xfc7b6babu,
+);
+
+// 32 of its bits, from this one on.
+fn oc_two_over_pi_f64(start: u32) -> u32 {
+    // One copy of the table, which every index of a constant may make.
+    var table = OC_TWO_OVER_PI;
+    let word = start >> 5u;
+    let shift = start & 31u;
+    let next = table[word + 1u] >> (32u - max(shift, 1u));
+    return (table[word] << shift) | select(next, 0u, shift == 0u);
+}
+
 // x = k * pi/2 + r.x + r.y with |r.x| <= pi/4 and a little, and k modulo 4.
 struct OcAngleF64 { r: vec2<f64>, k: u32 }
 
-// After Payne and Hanek ("Radian reduction for trigonometric functions", 1983), in integers, which most devices are
-// faster with than with f64: of x = M * 2^e only 192 bits of 2/pi matter, from the one that makes 2 of M's lowest
-// bit; what is above makes multiples of 4, and what is below less than 2^-137.
-fn oc_angle_f64(x: f64) -> OcAngleF64 {
+// Up to 1024 pi/2 is taken in three parts, of which the first two have 33 bits: their products with k are exact.
+fn oc_near_angle_f64(x: f64) -> OcAngleF64 {
+    let k = floor(fma(x, 0.6366197723675814lf, 0.5lf));
+    let head = oc_pair_sum_f64(fma(-k, 1.5707963267341256lf, x), -k * 6.077100506303966e-11lf);
+    let r = oc_pair_quick_f64(head.x, head.y - k * 2.0222662487959506e-21lf);
+    return OcAngleF64(r, u32(i32(k)) & 3u);
+}
+
+// Beyond, after Payne and Hanek ("Radian reduction for trigonometric functions", 1983), in integers: of x = M * 2^e only
+// 192 bits of 2/pi matter, from the one that makes 2 of M's lowest bit; what is above makes multiples of 4, and what is
+// below less than 2^-137. For finite |x| >= 1.
+fn oc_far_angle_f64(x: f64) -> OcAngleF64 {
     let b = oc_bits_f64(x);
     let exponent = u32(b >> 52u);
-    // Up to pi/4 there is nothing to reduce, and inf and NaN have no angle.
-    if (b <= 0x3fe921fb54442d18lu || exponent == 2047u) { return OcAngleF64(vec2<f64>(x, 0.0lf), 0u); }
-    // M * 2^(exponent - 1075); the exponent is 1022 or more.
+    // M * 2^(exponent - 1075).
     let low = b & 0xfffffffflu;
     let high = ((b >> 32u) & 0xffffflu) | 0x100000lu;
     let start = exponent - 1013u;
     var digits: array<u32, 6>;
-    for (var i = 0u; i < 6u; i++) { digits[i] = oc_two_over_pi(start + 32u * i); }
+    for (var i = 0u; i < 6u; i++) { digits[i] = oc_two_over_pi_f64(start + 32u * i); }
     // The product modulo 2^192, from the lowest digit on.
     var product: array<u32, 6>;
     var carry_low = 0lu;
@@ -44,6 +69,13 @@ fn oc_angle_f64(x: f64) -> OcAngleF64 {
     let r = oc_pair_multiply_f64(turn, vec2<f64>(1.5707963267948966lf, 6.123233995736766e-17lf));
     if (x < 0.0lf) { return OcAngleF64(-r, (4u - quadrant) & 3u); }
     return OcAngleF64(r, quadrant & 3u);
+}
+
+fn oc_angle_f64(x: f64) -> OcAngleF64 {
+    let b = oc_bits_f64(x);
+    var angle = oc_near_angle_f64(clamp(x, -1024.0lf, 1024.0lf));
+    if (b > 0x4090000000000000lu && b < OC_INF_F64) { angle = oc_far_angle_f64(x); }
+    return angle;
 }
 
 // (sin r, cos r) by fdlibm's polynomials, whose errors are below 2^-58.

@@ -255,17 +255,33 @@ fn oc_near_angle(x: f32) -> OcAngle {
     return OcAngle(fma(-k, 2.563344e-12, r), 0.0, u32(i32(k)) & 3u);
 }
 
+// 2/pi, whose bits behind the point begin with word 2; four words from this one on, which is 1 at least. No array: a constant one that is indexed
+// may be copied, each time, to where it can be.
+fn oc_two_over_pi(word: u32) -> vec4u {
+    switch (word) {
+        case 1u: { return vec4u(0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u); }
+        case 2u: { return vec4u(0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u); }
+        case 3u: { return vec4u(0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u); }
+        case 4u: { return vec4u(0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u); }
+        default: { return vec4u(0xf534ddc0u, 0xdb629599u, 0x3c439041u, 0xfe5163abu); }
+    }
+}
+
 // Beyond, after Payne and Hanek ("Radian reduction for trigonometric functions", 1983): of x = M * 2^e only 96 bits of
 // 2/pi matter, from the one that makes 2 of M's lowest bit; what is above makes multiples of 4, and what is below less
-// than 2^-70. For finite |x| >= 1.
+// than 2^-70. For finite |x| >= 1e4.
 fn oc_far_angle(x: f32) -> OcAngle {
     let b = bitcast<u32>(x);
     let mantissa = (b & 0x7fffffu) | 0x800000u;
     let start = ((b >> 23u) & 0xffu) - 88u;
-    let c = oc_product(mantissa, oc_two_over_pi(start + 64u));
-    let d = oc_product(mantissa, oc_two_over_pi(start + 32u));
+    let words = oc_two_over_pi(start >> 5u);
+    let shift = start & 31u;
+    let next = select(words.yzw >> vec3u(32u - max(shift, 1u)), vec3u(), shift == 0u);
+    let window = (words.xyz << vec3u(shift)) | next;
+    let c = oc_product(mantissa, window.z);
+    let d = oc_product(mantissa, window.y);
     let middle = d.x + c.y;
-    let upper = mantissa * oc_two_over_pi(start) + d.y + select(0u, 1u, middle < c.y);
+    let upper = mantissa * window.x + d.y + select(0u, 1u, middle < c.y);
     // Two bits of quadrant and 64 of the fraction; past a half it counts from the next quadrant.
     var first = (upper << 2u) | (middle >> 30u);
     var second = (middle << 2u) | (c.x >> 30u);

@@ -4,7 +4,6 @@ use wgpu::naga;
 
 const MATH: &str = concat!(
     include_str!("../../../../kernels/wgsl/product.wgsl"),
-    include_str!("../../../../kernels/wgsl/two_over_pi.wgsl"),
     include_str!("../../../../kernels/wgsl/math.wgsl"),
 );
 
