@@ -1,4 +1,4 @@
-// The real functions of src/kernel/math for f32, put in front of every generated kernel.
+// The real functions of src/kernel/math for f32, put in front of kernels that call one.
 //
 // WGSL promises less than IEEE 754, so the algorithms are the host's with these differences:
 // - a division may be 2.5 ulp off and sqrt worse: oc_quotient and oc_root correct both to about half an ulp;

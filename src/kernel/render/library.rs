@@ -144,7 +144,7 @@ impl Family {
 }
 
 /// A float type and its bits, as the templates name them.
-pub(super) fn words(dtype: DType) -> &'static [(&'static str, &'static str)] {
+fn words(dtype: DType) -> &'static [(&'static str, &'static str)] {
     match dtype {
         DType::F64 => &[
             ("T", "f64"),
